@@ -1,0 +1,58 @@
+"""Ask experts sparingly: stream-based active learning as a partial monitoring game.
+
+Names are loaded when first used, so that `import sparingly` is quick and games need no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sparingly.experiments.play import Round as Round
+    from sparingly.experiments.play import play as play
+    from sparingly.games import Game as Game
+    from sparingly.games import Geometry as Geometry
+    from sparingly.games import analyze as analyze
+    from sparingly.games import apple_tasting as apple_tasting
+    from sparingly.games import bandit as bandit
+    from sparingly.games import dynamic_pricing as dynamic_pricing
+    from sparingly.games import full_information as full_information
+    from sparingly.games import label_efficient as label_efficient
+    from sparingly.strategies import NeuralCBP as NeuralCBP
+    from sparingly.strategies import strategies as strategies
+    from sparingly.strategies.strategy import Assessment as Assessment
+    from sparingly.strategies.strategy import Decision as Decision
+    from sparingly.strategies.strategy import Strategy as Strategy
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Game": "games",
+    "Geometry": "games",
+    "analyze": "games",
+    "apple_tasting": "games",
+    "bandit": "games",
+    "dynamic_pricing": "games",
+    "full_information": "games",
+    "label_efficient": "games",
+    "NeuralCBP": "strategies",
+    "strategies": "strategies",
+    "Strategy": "strategies.strategy",
+    "Assessment": "strategies.strategy",
+    "Decision": "strategies.strategy",
+    "play": "experiments.play",
+    "Round": "experiments.play",
+}
+
+__all__ = [*_HOME, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sparingly' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"sparingly.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

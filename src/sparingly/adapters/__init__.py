@@ -1,0 +1,1 @@
+"""At home in river, scikit-learn, Gymnasium and Label Studio."""

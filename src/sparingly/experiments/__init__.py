@@ -1,0 +1,1 @@
+"""How strategies are compared: data sets, streams, rounds, records, statistics, figures, a report."""

@@ -1,0 +1,1 @@
+"""How one strategy serves real people: an agent over a journal, a service, a page."""

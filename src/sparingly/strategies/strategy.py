@@ -1,0 +1,290 @@
+"""The contract that every strategy keeps: assess a block, decide a row, learn a symbol."""
+
+from __future__ import annotations
+
+import abc
+import copy
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from sparingly.games import Game
+
+STATE_VERSION = 1
+
+
+class StateError(ValueError):
+    """A state that this strategy cannot take; the strategy is unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The reason for a decision: numbers, and a sentence made from them when someone reads it.
+
+    >>> why = Why("the two likeliest classes are {gap:.2f} apart, within {width:.2f}", {"gap": 0.12, "width": 0.3})
+    >>> str(why)
+    'the two likeliest classes are 0.12 apart, within 0.30'
+    >>> why["gap"], why.get("rate")
+    (0.12, None)
+    """
+
+    sentence: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        return self.sentence.format(**self.values)
+
+    def __str__(self) -> str:
+        return self.words
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.values.get(name, default)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do with one observation.
+
+    Attributes
+    ----------
+    action
+        The action of the game to play.
+    prediction
+        The announcement held cheapest, whether or not it is the action: what the agent would say if it might not ask.
+    asks
+        Whether the action is informative, so that a symbol is to come.
+    why
+        The reason, in numbers and in words.
+    """
+
+    action: int
+    prediction: int
+    asks: bool
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What the networks say of a block of observations; valid until the strategy's next update.
+
+    Attributes
+    ----------
+    X
+        The observations, `[block, *shape]`.
+    generation
+        The number of updates the strategy had made; a decision on an older assessment assesses its row anew.
+    values
+        Whatever the strategy wants to find again when it decides, by name; each has one row an observation.
+    """
+
+    X: Tensor
+    generation: int
+    values: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+class Strategy(abc.ABC):
+    """Decides for each observation which action of a game to play, and learns from the symbols.
+
+    A subclass says what it estimates (`_assess`), what it plays (`_choose`), what it keeps of a symbol (`_take`),
+    how it trains (`_train`), when (`_due_in`), and what its state is (`_state`, `_restore`).
+    The checks, the clock, the order of events and the file format are here, once.
+
+    The order: `decide` advances the clock. An update that is due after a round runs at the end of that round: in `decide`
+    if the action tells nothing, in `learn` once its symbol is there.
+    """
+
+    name: ClassVar[str]
+    """The name in the registry."""
+    summary: ClassVar[str]
+    """One line for `sparingly strategies`."""
+    reference: ClassVar[str]
+    """Where it is published, or "sparingly"."""
+    plays: ClassVar[str] = "any game that is not hopeless"
+    """Which games it can play, in words."""
+    stops_asking: ClassVar[bool] = False
+    """Whether, by its definition, it may stop asking for ever after a handful of labels."""
+
+    def __init__(self, game: Game, n_features: int | tuple[int, ...], *, seed: int = 0) -> None:
+        self.game = game
+        self.shape = _shape(n_features)
+        self.seed = seed
+        self.rng = np.random.default_rng(seed)
+        self.clock = 0
+        """Rounds decided so far."""
+        self.generation = 0
+        """Updates made so far."""
+        self.n_labels = 0
+        """Symbols of informative actions learned so far."""
+        self._due = False
+
+    # what a subclass writes
+
+    @abc.abstractmethod
+    def _assess(self, X: Tensor) -> Mapping[str, Any]:
+        """Estimates for a block `[block, *shape]`, one row an observation in each value; changes nothing."""
+
+    @abc.abstractmethod
+    def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
+        """The action, the prediction and the reason for one row, at round `self.clock` (counted from 0)."""
+
+    @abc.abstractmethod
+    def _take(self, x: Tensor, action: int, symbol: int) -> None:
+        """Keep the symbol (as an index among the action's symbols) of an informative action for the next update."""
+
+    @abc.abstractmethod
+    def _train(self) -> None:
+        """Update the parameters from everything kept."""
+
+    @abc.abstractmethod
+    def _due_in(self) -> int:
+        """After how many more rounds an update is due, at least 1; a large number if only labels bring one."""
+
+    @abc.abstractmethod
+    def _scores(self, X: Tensor) -> Tensor:
+        """`[block, outcome]`: the larger, the likelier."""
+
+    @abc.abstractmethod
+    def _state(self) -> dict[str, Any]:
+        """Everything that is not in the base class: nested dicts of tensors and plain values."""
+
+    @abc.abstractmethod
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        """The inverse of `_state`, on a strategy made with the same arguments."""
+
+    def _due_after_label(self) -> bool:
+        """Whether the symbol just taken brings an update at once, whatever the schedule says."""
+        return False
+
+    # what everyone calls
+
+    @property
+    def n_features(self) -> int:
+        return math.prod(self.shape)
+
+    def assess(self, X: ArrayLike | Tensor) -> Assessment:
+        """Estimates for a block of observations `[block, *shape]`; changes nothing."""
+        block = self._block(X)
+        with torch.no_grad():
+            return Assessment(block, self.generation, self._assess(block))
+
+    def valid(self, assessment: Assessment) -> bool:
+        """Whether no update has been made since the assessment."""
+        return assessment.generation == self.generation
+
+    def decide(self, assessment: Assessment, row: int) -> Decision:
+        """Choose the action for one row of an assessment, and advance the clock."""
+        if not 0 <= row < len(assessment):
+            raise IndexError(f"row {row} is not in an assessment of {len(assessment)} observations")
+        if not self.valid(assessment):
+            assessment, row = self.assess(assessment.X[row : row + 1]), 0
+        with torch.no_grad():
+            action, prediction, why = self._choose(assessment, row)
+        asks = self.game.informative_mask[action]
+        self._due = self._due or self._due_in() <= 1
+        self.clock += 1
+        if self._due and not asks:
+            self._update()
+        return Decision(action, prediction, asks, why)
+
+    def learn(self, x: ArrayLike | Tensor, action: int, symbol: Hashable) -> None:
+        """Learn the symbol that an action brought for an observation: at once or much later, in any order."""
+        index = self.game.symbol_index(action, symbol)
+        row = self._block(np.asarray(x)[None] if not isinstance(x, Tensor) else x[None])[0]
+        if not self.game.informative_mask[action]:
+            return
+        with torch.no_grad():
+            self._take(row, action, index)
+        self.n_labels += 1
+        if self._due or self._due_after_label():
+            self._update()
+
+    def rounds_to_update(self) -> int:
+        """For how many rounds from now an assessment stays valid, if no label brings an earlier update."""
+        return 1 if self._due else max(1, self._due_in())
+
+    def scores(self, X: ArrayLike | Tensor) -> NDArray[np.float64]:
+        """`[block, outcome]`: how likely each outcome is held to be, for tests on held-out data; changes nothing."""
+        with torch.no_grad():
+            return self._scores(self._block(X)).double().cpu().numpy()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything: weights, optimiser, counts, clock, generator, as nested dicts of tensors and plain values."""
+        return {
+            "version": STATE_VERSION,
+            "made_for": self._made_for(),
+            "clock": self.clock,
+            "generation": self.generation,
+            "n_labels": self.n_labels,
+            "due": self._due,
+            "rng": self.rng.bit_generator.state,
+            "own": copy.deepcopy(self._state()),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> Self:
+        """Continue where the other strategy was; a state that does not fit is refused and changes nothing."""
+        self._check_state(state)
+        fresh = copy.deepcopy(self)
+        try:
+            fresh.clock, fresh.generation = int(state["clock"]), int(state["generation"])
+            fresh.n_labels, fresh._due = int(state["n_labels"]), bool(state["due"])
+            fresh.rng.bit_generator.state = state["rng"]
+            fresh._restore(copy.deepcopy(state["own"]))
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            raise StateError(f"the state does not fit {self.name}: {error!r}") from error
+        self.__dict__.update(fresh.__dict__)
+        return self
+
+    # details
+
+    def _made_for(self) -> dict[str, Any]:
+        return {"strategy": self.name, "game": self.game.fingerprint, "shape": list(self.shape)}
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        version = state.get("version")
+        if version != STATE_VERSION:
+            raise StateError(f"state version {version!r} is not {STATE_VERSION}, which this release reads")
+        theirs = state.get("made_for", {})
+        for what, ours in self._made_for().items():
+            if theirs.get(what) != ours:
+                raise StateError(f"the state is for {what} {theirs.get(what)!r}, not {ours!r}")
+
+    def _update(self) -> None:
+        self._due = False
+        self._train()
+        self.generation += 1
+
+    def _block(self, X: ArrayLike | Tensor) -> Tensor:
+        """The observations as a finite float32 tensor of the right shape, or an error that names the value."""
+        try:
+            block = torch.as_tensor(X if isinstance(X, Tensor) else np.asarray(X), dtype=torch.float32)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(f"observations must be numbers: {error}") from error
+        if block.shape[1:] != self.shape and block[:0].numel() == 0 and block.dim() == 2 and len(self.shape) > 1:
+            block = block.reshape(len(block), *self.shape) if block.shape[1] == self.n_features else block
+        if block.dim() == 0 or tuple(block.shape[1:]) != self.shape:
+            raise ValueError(f"observations have shape {tuple(block.shape[1:])}, not {self.shape}")
+        finite = torch.isfinite(block)
+        if not bool(finite.all()):
+            where = tuple(int(i) for i in (~finite).nonzero()[0])
+            raise ValueError(f"X[{', '.join(map(str, where))}] is {block[where].item()}: every feature must be finite")
+        return block
+
+
+def _shape(n_features: int | tuple[int, ...]) -> tuple[int, ...]:
+    shape = (n_features,) if isinstance(n_features, int) else tuple(n_features)
+    if not shape or any(not isinstance(size, int) or size < 1 for size in shape):
+        raise ValueError(f"n_features is {n_features!r}: it must be a positive number or a shape of positive numbers")
+    return shape
