@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sparingly.games import full_information as full_information
     from sparingly.games import label_efficient as label_efficient
     from sparingly.strategies import NeuralCBP as NeuralCBP
-    from sparingly.strategies import strategies as strategies
     from sparingly.strategies.strategy import Assessment as Assessment
     from sparingly.strategies.strategy import Decision as Decision
     from sparingly.strategies.strategy import Strategy as Strategy
@@ -37,7 +36,6 @@ _HOME = {
     "full_information": "games",
     "label_efficient": "games",
     "NeuralCBP": "strategies",
-    "strategies": "strategies",
     "Strategy": "strategies.strategy",
     "Assessment": "strategies.strategy",
     "Decision": "strategies.strategy",
@@ -45,10 +43,12 @@ _HOME = {
     "Round": "experiments.play",
 }
 
-__all__ = [*_HOME, "__version__"]
+__all__ = [*_HOME, "strategies", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "strategies":
+        return importlib.import_module("sparingly.strategies")
     if name not in _HOME:
         raise AttributeError(f"module 'sparingly' has no attribute {name!r}")
     return getattr(importlib.import_module(f"sparingly.{_HOME[name]}"), name)

@@ -1,15 +1,28 @@
-"""Who decides: one published algorithm a file, on the games and the learning parts."""
+"""Who decides: one published algorithm a file, on the games and the learning parts.
+
+The module can be called: `sparingly.strategies()` is every strategy by name.
+"""
 
 from __future__ import annotations
+
+import sys
+from types import ModuleType
 
 from sparingly.strategies.strategy import Assessment, Decision, StateError, Strategy, Why
 
 _ALL: tuple[type[Strategy], ...] = ()
 
 
-def strategies() -> dict[str, type[Strategy]]:
+def registered() -> dict[str, type[Strategy]]:
     """Every strategy by name."""
     return {strategy.name: strategy for strategy in _ALL}
 
 
-__all__ = ["Assessment", "Decision", "StateError", "Strategy", "Why", "strategies"]
+class _Registry(ModuleType):
+    def __call__(self) -> dict[str, type[Strategy]]:
+        return registered()
+
+
+sys.modules[__name__].__class__ = _Registry
+
+__all__ = ["Assessment", "Decision", "StateError", "Strategy", "Why", "registered"]
