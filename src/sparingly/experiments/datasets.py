@@ -1,0 +1,338 @@
+"""Data sets by name, from a folder or a file or arrays, and what is done to their features.
+
+The paper's data sets are read from the folder that `SPARINGLY_DATA` names. Each file is checked by its sha256
+before it is read; the decoded arrays are kept memory-mapped in a cache, so that a short run starts at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparingly.experiments import openml
+from sparingly.experiments.tables import DataError, encode_table, encode_target, read_table
+
+Preprocessing = Literal["paper", "streaming", "encoded"]
+PREPROCESSINGS: tuple[str, ...] = get_args(Preprocessing)
+
+SHA256 = {
+    "adult.parquet": "63fa1caa5a9f0f05465ec30e440ffa694d84847a855c4ff94ea0a6102ec6dde9",
+    "cifar10.npz": "0aab6f3b72771f8436c292032210a0ce7ea04bd9fc714d81ab8be8577e8bca30",
+    "covertype.parquet": "678487c4a548b43d3d4784adc546dca681c49fb3575b34144fa4c05d87f65a1d",
+    "fashion_mnist.npz": "ff999f1b92f4c3a94385c82c89e87093ebef1ce74d2f27f8487f83ac810ddbe9",
+    "magic_telescope.parquet": "aaa2ee1390d9f20d60850925320e48de20fd87689c335369d887119cb0f08a34",
+    "mnist.npz": "e39f9b875422a8d99edbb48287f95e995431f13e9048ce84072eaca7113d162c",
+    "shuttle.parquet": "4cef698e9d5a748549333a5278e46e9602390b6a4f7057d036faa990a21735bc",
+}
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Observations and their classes.
+
+    Attributes
+    ----------
+    name
+        The name, or the file's name.
+    raw
+        The features before any scaling, `[n, *shape]`; images are bytes.
+    y
+        The classes by number, `[n]`.
+    classes
+        The classes, sorted.
+    preprocessing
+        What `rows` does to the features. `streaming` is done by the stream, which knows the order.
+    image
+        Whether the observations are images.
+    raw_test, y_test
+        The data set's own test set, if it has one.
+    """
+
+    name: str
+    raw: NDArray[Any]
+    y: NDArray[np.int64]
+    classes: tuple[str, ...]
+    preprocessing: Preprocessing = "paper"
+    image: bool = False
+    raw_test: NDArray[Any] | None = None
+    y_test: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def rows(self, index: NDArray[np.int64] | slice, *, test: bool = False) -> NDArray[np.float32]:
+        """The features of some observations, preprocessed, `[rows, *shape]`."""
+        source = self.raw_test if test else self.raw
+        if source is None:
+            raise DataError(f"{self.name} has no test set of its own")
+        rows = np.asarray(source[index])
+        return _paper(self.name, rows, self.image) if self.preprocessing == "paper" else rows.astype(np.float32)
+
+    @cached_property
+    def X(self) -> NDArray[np.float32]:
+        """All features, preprocessed, `[n, *shape]`."""
+        return self.rows(slice(None))
+
+    @cached_property
+    def X_test(self) -> NDArray[np.float32] | None:
+        """The data set's own test set, preprocessed."""
+        return None if self.raw_test is None else self.rows(slice(None), test=True)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one observation, after preprocessing."""
+        return self.rows(slice(0, 1)).shape[1:]
+
+    @property
+    def n_features(self) -> int:
+        return int(np.prod(self.shape))
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+
+def load(
+    name: str | Path,
+    preprocessing: Preprocessing = "paper",
+    *,
+    flat: bool = True,
+    target: str | None = None,
+    drop: tuple[str, ...] = (),
+) -> Dataset:
+    """A data set by name, or from a CSV or Parquet file.
+
+    Parameters
+    ----------
+    name
+        One of `names()`, or a path.
+    preprocessing
+        `paper`: as in the paper's experiments: rows of length 1, a missing number is -1; images shifted and scaled by
+        fixed numbers. `streaming`: running standardisation that never looks ahead, done by the stream.
+        `encoded`: categories one-hot, nothing scaled, for a strategy that scales by itself.
+    flat
+        Images as vectors; otherwise as channels, height, width.
+    target, drop
+        For a file: the column of the class, and columns to leave out.
+
+    >>> digits = load("digits")
+    >>> digits.X.shape, digits.n_classes
+    ((1797, 64), 10)
+    >>> load("digit")
+    Traceback (most recent call last):
+        ...
+    sparingly.experiments.tables.DataError: there is no data set 'digit'; did you mean digits?
+    """
+    if preprocessing not in PREPROCESSINGS:
+        raise DataError(f"there is no preprocessing {preprocessing!r}: it is one of {', '.join(PREPROCESSINGS)}")
+    if str(name) in _SOURCES:
+        dataset = _source(str(name))
+    elif Path(name).suffix in (".csv", ".parquet", ".pq") or Path(name).is_file():
+        if target is None:
+            raise DataError(f"{name} needs a target: the name of the column that holds the class")
+        table = read_table(name, target, drop)
+        dataset = Dataset(Path(name).stem, table.X, table.y, table.classes)
+    else:
+        near = difflib.get_close_matches(str(name), names(), n=3, cutoff=0.6)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names())}"
+        raise DataError(f"there is no data set {str(name)!r}; {hint}")
+    dataset = replace(dataset, preprocessing=preprocessing)
+    return _flattened(dataset) if flat else dataset
+
+
+def from_arrays(
+    X: ArrayLike, y: ArrayLike, *, name: str = "arrays", preprocessing: Preprocessing = "encoded"
+) -> Dataset:
+    """A data set from arrays: `X [n, *shape]` of numbers (nan: missing), `y [n]` of classes.
+
+    >>> from_arrays([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]], ["a", "b", "a", "b"]).classes
+    ('a', 'b')
+    """
+    features = np.asarray(X, dtype=np.float32)
+    labels, classes = encode_target(y, "y")
+    if features.ndim < 2 or len(features) != len(labels):
+        raise DataError(f"X has shape {features.shape} and y has {len(labels)} rows: they must go together")
+    if np.isinf(features).any():
+        raise DataError(f"X is infinite in row {int(np.argwhere(np.isinf(features))[0][0])}")
+    return Dataset(name, features, labels, classes, preprocessing)
+
+
+def names() -> tuple[str, ...]:
+    """The data sets that `load` knows by name."""
+    return tuple(_SOURCES)
+
+
+def file_of(name: str) -> str | None:
+    """The file that a data set is read from, or None if it comes with a dependency."""
+    stem = "mnist" if name == "mnist_binary" else name
+    return next((file for file in SHA256 if Path(file).stem == stem), None)
+
+
+def find(file: str) -> Path:
+    """Where a data file is, checked by its hash."""
+    folder = os.environ.get("SPARINGLY_DATA")
+    if folder and not Path(folder).is_dir():
+        raise DataError(f"SPARINGLY_DATA is {folder!r}, which is not a folder: {_how(file)}")
+    for place in (Path(folder) if folder else None, cache_folder() / "data"):
+        if place and (place / file).is_file():
+            _check_hash(place / file)
+            return place / file
+    raise DataError(f"{file} is not in {folder or 'SPARINGLY_DATA (not set)'}: {_how(file)}")
+
+
+def cache_folder() -> Path:
+    """Where decoded and fetched data are kept: `SPARINGLY_CACHE`, or `sparingly` in the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("SPARINGLY_CACHE") or Path(home) / "sparingly")
+
+
+def _how(file: str) -> str:
+    return f"point SPARINGLY_DATA at a folder that holds {file}, or run `sparingly datasets --fetch {Path(file).stem}`"
+
+
+@lru_cache
+def _check_hash(path: Path) -> None:
+    with path.open("rb") as handle:
+        found = hashlib.file_digest(handle, "sha256").hexdigest()
+    if found not in (SHA256[path.name], openml.recorded_hash(path)):
+        raise DataError(
+            f"{path} has sha256 {found[:16]}..., not {SHA256[path.name][:16]}...: it is damaged, get it again"
+        )
+
+
+def _paper(name: str, rows: NDArray[Any], image: bool) -> NDArray[np.float32]:
+    if image:
+        mean, deviation = (0.1307, 0.3081) if name.startswith("mnist") else (0.5, 0.5)
+        return ((rows.astype(np.float32) / np.float32(255) - np.float32(mean)) / np.float32(deviation)).astype(
+            np.float32
+        )
+    if name == "covertype":
+        rows = _covertype_of_openml(rows)
+    rows = np.where(np.isnan(rows), np.float32(-1), rows).astype(np.float64)
+    length = np.sqrt((rows**2).sum(axis=tuple(range(1, rows.ndim)), keepdims=True))
+    return (rows / np.where(length > 0, length, 1)).astype(np.float32)
+
+
+def _covertype_of_openml(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Version 3 on OpenML: ten numbers scaled to [0, 1], 44 nominal columns that one-hot coding doubles to 88."""
+    low, high = np.array(openml.COVERTYPE_RANGES, dtype=np.float64).T
+    scaled = ((rows[:, :10].astype(np.float64) - low) / (high - low)).round(6)
+    nominal = rows[:, 10:].astype(np.float64)
+    return np.concatenate([scaled, np.stack([1 - nominal, nominal], axis=2).reshape(len(rows), -1)], axis=1)
+
+
+def _flattened(dataset: Dataset) -> Dataset:
+    if dataset.raw.ndim == 2:
+        return dataset
+    test = None if dataset.raw_test is None else dataset.raw_test.reshape(len(dataset.raw_test), -1)
+    return replace(dataset, raw=dataset.raw.reshape(len(dataset.raw), -1), raw_test=test)
+
+
+# where each data set comes from
+
+
+@lru_cache
+def _source(name: str) -> Dataset:
+    return _SOURCES[name](name)
+
+
+def _table_source(name: str) -> Dataset:
+    path = find(f"{name}.parquet")
+    arrays = _cached(path, lambda: _decode_table(path))
+    return Dataset(name, arrays["X"], np.asarray(arrays["y"]), tuple(map(str, arrays["classes"])))
+
+
+def _decode_table(path: Path) -> dict[str, NDArray[Any]]:
+    table = read_table(path, "target")
+    return {"X": table.X, "y": table.y, "classes": np.array(table.classes)}
+
+
+def _image_source(name: str) -> Dataset:
+    path = find(f"{name}.npz")
+    arrays = _cached(path, lambda: _decode_images(path))
+    y, y_test = (np.asarray(arrays[part]).astype(np.int64) for part in ("y_train", "y_test"))
+    classes = tuple(map(str, range(int(y.max()) + 1)))
+    return Dataset(name, arrays["x_train"], y, classes, image=True, raw_test=arrays["x_test"], y_test=y_test)
+
+
+def _decode_images(path: Path) -> dict[str, NDArray[Any]]:
+    with np.load(path) as archive:
+        arrays = {part: archive[part] for part in ("x_train", "y_train", "x_test", "y_test")}
+    for part in ("x_train", "x_test"):
+        pixels = arrays[part]
+        channels_first = pixels[:, None] if pixels.ndim == 3 else pixels.transpose(0, 3, 1, 2)
+        arrays[part] = np.ascontiguousarray(channels_first)
+    return arrays
+
+
+def _even_or_odd(name: str) -> Dataset:
+    digits = _source("mnist")
+    assert digits.y_test is not None
+    return replace(digits, name=name, y=digits.y % 2, y_test=digits.y_test % 2, classes=("even", "odd"))
+
+
+def _digits_source(name: str) -> Dataset:
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    return from_arrays(bunch.data, bunch.target, name=name)
+
+
+def _river_source(name: str) -> Dataset:
+    import pandas as pd
+    from river import datasets as river
+
+    kinds: dict[str, Any] = {
+        "phishing": river.Phishing,
+        "image_segments": river.ImageSegments,
+        "river_shuttle": river.Shuttle,
+    }
+    pairs = list(kinds[name]())
+    table = encode_table(pd.DataFrame([x for x, _ in pairs]).assign(target=[y for _, y in pairs]), "target")
+    return Dataset(name, table.X, table.y, table.classes)
+
+
+def _cached(path: Path, decode: Callable[[], dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Decoded arrays, memory-mapped from the cache, made whole or not at all; in memory if it cannot be written."""
+    folder = cache_folder() / "arrays" / f"{path.stem}-{SHA256[path.name][:12]}-1"
+    if not folder.is_dir():
+        arrays = decode()
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            making = Path(tempfile.mkdtemp(dir=folder.parent))
+            for part, array in arrays.items():
+                np.save(making / f"{part}.npy", array)
+            try:
+                making.rename(folder)
+            except OSError:
+                shutil.rmtree(making, ignore_errors=True)
+        except OSError:
+            return arrays
+    return {file.stem: np.load(file, mmap_mode="r") for file in folder.glob("*.npy")} or decode()
+
+
+_SOURCES: dict[str, Callable[[str], Dataset]] = {
+    "adult": _table_source,
+    "magic_telescope": _table_source,
+    "mnist": _image_source,
+    "mnist_binary": _even_or_odd,
+    "fashion_mnist": _image_source,
+    "covertype": _table_source,
+    "shuttle": _table_source,
+    "cifar10": _image_source,
+    "digits": _digits_source,
+    "river_shuttle": _river_source,
+    "image_segments": _river_source,
+    "phishing": _river_source,
+}

@@ -1,0 +1,143 @@
+"""Columns of any kind as numbers: a table becomes a matrix, its target becomes class numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_CATEGORIES = 100
+"""A column of words with more distinct values than this is taken for text."""
+
+
+class DataError(ValueError):
+    """Data that cannot be used; the message is one line that names the value."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A table in numbers.
+
+    Attributes
+    ----------
+    X
+        `[rows, columns]`, the numbers first, then a 0/1 column for each category; a missing number is nan,
+        a missing category has 0 in all of its columns.
+    y
+        `[rows]`, class numbers.
+    classes
+        The classes by number, sorted.
+    columns
+        The names of the columns of `X`.
+    """
+
+    X: NDArray[np.float32]
+    y: NDArray[np.int64]
+    classes: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+def read_table(path: str | Path, target: str, drop: tuple[str, ...] = ()) -> Encoded:
+    """A CSV or Parquet file in numbers."""
+    import pandas as pd
+
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path} is not a file")
+    try:
+        frame = pd.read_parquet(path) if path.suffix in (".parquet", ".pq") else pd.read_csv(path)
+    except Exception as error:
+        raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+    return encode_table(frame, target, drop)
+
+
+def encode_table(frame: Any, target: str, drop: tuple[str, ...] = ()) -> Encoded:
+    """A pandas frame in numbers, one-hot coded.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [30, None, 50, 41], "job": ["a", "b", None, "a"], "ok": list("nyny")})
+    >>> encoded = encode_table(frame, "ok")
+    >>> encoded.columns, encoded.classes
+    (('age', 'job=a', 'job=b'), ('n', 'y'))
+    >>> encoded.X.tolist()
+    [[30.0, 1.0, 0.0], [nan, 0.0, 1.0], [50.0, 0.0, 0.0], [41.0, 1.0, 0.0]]
+    >>> encoded.y.tolist()
+    [0, 1, 0, 1]
+    """
+    for column in (target, *drop):
+        if column not in frame.columns:
+            raise DataError(f"column {column!r} is not in the table; its columns are {_few(frame.columns)}")
+    y, classes = encode_target(frame[target].to_numpy(), target)
+    features = frame.drop(columns=[target, *drop])
+    numbers, words = _kinds(features)
+    if not numbers and not words:
+        raise DataError(f"no column is left beside the target {target!r}")
+    parts = [_numbers(features[column], column) for column in numbers]
+    names = list(map(str, numbers))
+    for column in words:
+        values = features[column].astype("category")
+        codes = values.cat.codes.to_numpy()
+        parts.extend((codes == code).astype(np.float32) for code in range(len(values.cat.categories)))
+        names.extend(f"{column}={category}" for category in values.cat.categories)
+    return Encoded(np.stack(parts, axis=1), y, classes, tuple(names))
+
+
+def encode_target(values: Any, name: str = "target") -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Class numbers, and the classes they stand for, sorted.
+
+    >>> encode_target(["dog", "cat", "dog", "cat"])
+    (array([1, 0, 1, 0]), ('cat', 'dog'))
+    """
+    import pandas as pd
+
+    values = pd.Series(np.asarray(values))
+    missing = values.isna()
+    if missing.any():
+        raise DataError(f"{name} is missing in row {int(missing.to_numpy().argmax())}: every row needs its class")
+    kinds, y, counts = np.unique(values.to_numpy(), return_inverse=True, return_counts=True)
+    if len(kinds) < 2:
+        raise DataError(f"{name} is {str(kinds[0])!r} in every row: there is nothing to tell apart")
+    if len(kinds) > MOST_CATEGORIES and len(kinds) > len(y) / 10:
+        raise DataError(f"{name} has {len(kinds)} distinct values in {len(y)} rows: a target must be a class")
+    if counts.min() < 2:
+        raise DataError(f"class {str(kinds[counts.argmin()])!r} of {name} is seen once: every class needs two rows")
+    return y.astype(np.int64), tuple(map(str, kinds))
+
+
+def _kinds(features: Any) -> tuple[list[Any], list[Any]]:
+    """Which columns hold numbers, which hold words."""
+    import pandas as pd
+
+    numbers, words = [], []
+    for column in features.columns:
+        kind = features[column].dtype
+        if pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind):
+            numbers.append(column)
+        else:
+            _check_words(features[column], column)
+            words.append(column)
+    return numbers, words
+
+
+def _check_words(values: Any, column: Any) -> None:
+    distinct = values.nunique()
+    if distinct > MOST_CATEGORIES or (distinct > 10 and distinct > len(values) / 2):
+        raise DataError(
+            f"column {column!r} is text ({distinct} distinct values in {len(values)} rows, such as "
+            f"{str(values.dropna().iloc[0])[:30]!r}): drop it or turn it into numbers"
+        )
+
+
+def _numbers(values: Any, column: Any) -> NDArray[np.float32]:
+    numbers: NDArray[np.float32] = values.to_numpy(dtype=np.float32, na_value=np.nan)
+    if np.isinf(numbers).any():
+        raise DataError(f"column {column!r} is infinite in row {int(np.isinf(numbers).argmax())}")
+    return numbers
+
+
+def _few(names: Any) -> str:
+    shown = [str(name) for name in names][:12]
+    return ", ".join(shown) + (", ..." if len(names) > len(shown) else "")

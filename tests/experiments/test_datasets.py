@@ -1,0 +1,175 @@
+"""Data sets: the right sizes, the right scaling, and one clear line for bad input."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sparingly.experiments import openml
+from sparingly.experiments.datasets import find, from_arrays, load
+from sparingly.experiments.tables import DataError, encode_table
+
+data = [
+    pytest.mark.data,
+    pytest.mark.skipif(not os.environ.get("SPARINGLY_DATA"), reason="SPARINGLY_DATA is not set"),
+]
+
+
+def with_data(*arguments):
+    return pytest.param(*arguments, marks=data)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "columns", "classes"),
+    [
+        with_data("adult", 48842, 105, 2),
+        with_data("magic_telescope", 19020, 10, 2),
+        with_data("covertype", 581012, 98, 7),
+        with_data("shuttle", 58000, 9, 7),
+        with_data("mnist", 60000, 784, 10),
+        with_data("mnist_binary", 60000, 784, 2),
+        with_data("fashion_mnist", 60000, 784, 10),
+        with_data("cifar10", 20000, 3072, 10),
+        ("digits", 1797, 64, 10),
+        ("river_shuttle", 49097, 9, 2),
+        ("image_segments", 2310, 18, 7),
+        ("phishing", 1250, 9, 2),
+    ],
+)
+def test_sizes(name, rows, columns, classes):
+    dataset = load(name)
+    assert (len(dataset), dataset.shape, dataset.n_classes) == (rows, (columns,), classes)
+    some = dataset.rows(slice(0, 100))
+    assert some.dtype == np.float32
+    assert np.isfinite(some).all()
+    assert dataset.y.dtype == np.int64
+    assert set(np.unique(dataset.y)) == set(range(classes))
+
+
+@pytest.mark.parametrize("name", [with_data("adult"), with_data("covertype"), "digits"])
+def test_paper_rows_have_length_one(name):
+    rows = load(name).rows(slice(0, 500))
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not os.environ.get("SPARINGLY_DATA"), reason="SPARINGLY_DATA is not set")
+def test_images_are_scaled_by_fixed_numbers_and_keep_their_test_set():
+    mnist = load("mnist", flat=False)
+    assert mnist.shape == (1, 28, 28)
+    raw = load("mnist", "encoded", flat=False).rows(slice(0, 10))
+    np.testing.assert_allclose(mnist.rows(slice(0, 10)), (raw / 255 - 0.1307) / 0.3081, rtol=1e-4, atol=1e-5)
+    assert mnist.raw_test.shape == (10_000, 1, 28, 28)
+    binary = load("mnist_binary")
+    np.testing.assert_array_equal(binary.y, mnist.y % 2)
+    fashion = load("fashion_mnist").rows(slice(0, 10))
+    assert fashion.min() == -1
+    assert fashion.max() == 1
+    assert load("cifar10", flat=False).shape == (3, 32, 32)
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not os.environ.get("SPARINGLY_DATA"), reason="SPARINGLY_DATA is not set")
+def test_covertype_as_on_openml_and_as_measured():
+    frame = pd.read_parquet(find("covertype.parquet")).iloc[:200]
+    measured = load("covertype", "encoded").rows(slice(0, 200))
+    np.testing.assert_array_equal(measured, frame.drop(columns="target").to_numpy(dtype=np.float32))
+    low, high = np.array(openml.COVERTYPE_RANGES).T
+    whole = pd.read_parquet(find("covertype.parquet")).iloc[:, :10]
+    np.testing.assert_array_equal(whole.min(), low)
+    np.testing.assert_array_equal(whole.max(), high)
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not os.environ.get("SPARINGLY_DATA"), reason="SPARINGLY_DATA is not set")
+@pytest.mark.parametrize("name", ["adult", "magic_telescope", "shuttle", "covertype"])
+def test_what_openml_would_send_is_recognised_and_anything_else_refused(name, tmp_path):
+    frame = pd.read_parquet(find(f"{name}.parquet"))
+    target, features = frame["target"].astype(str), frame.drop(columns="target")
+    if name == "covertype":
+        low, high = np.array(openml.COVERTYPE_RANGES, dtype=float).T
+        features = features.astype(float)
+        features.iloc[:, :10] = ((features.iloc[:, :10] - low) / (high - low)).round(6)
+    shuffled = np.random.default_rng(0).permutation(len(frame))
+    path = openml.keep(name, features.iloc[shuffled], target.iloc[shuffled], tmp_path)
+    assert openml.recorded_hash(path)
+    features.iloc[0, 0] += 1
+    with pytest.raises(DataError, match="not kept"):
+        openml.keep(name, features, target, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_damaged_file_is_not_read(tmp_path, monkeypatch):
+    (tmp_path / "shuttle.parquet").write_bytes(b"damaged")
+    monkeypatch.setenv("SPARINGLY_DATA", str(tmp_path))
+    with pytest.raises(DataError, match=r"has sha256 .* it is damaged"):
+        find("shuttle.parquet")
+
+
+def test_no_data_folder_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARINGLY_DATA", str(tmp_path / "none"))
+    with pytest.raises(DataError, match=r"not a folder.*sparingly datasets --fetch adult"):
+        find("adult.parquet")
+    monkeypatch.delenv("SPARINGLY_DATA")
+    monkeypatch.setenv("SPARINGLY_CACHE", str(tmp_path))
+    with pytest.raises(DataError, match=r"not set.*sparingly datasets --fetch adult"):
+        find("adult.parquet")
+
+
+def frame_of(**columns):
+    return pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "y": ["p", "q", "p", "q"]} | columns)
+
+
+@pytest.mark.parametrize(
+    ("frame", "target", "message"),
+    [
+        (frame_of(), "label", "column 'label' is not in the table; its columns are a, y"),
+        (frame_of(y=["p", "q", "p", "r"]), "y", "class 'q' of y is seen once"),
+        (frame_of(y=["p", None, "p", "p"]), "y", "y is missing in row 1"),
+        (frame_of(y=["p"] * 4), "y", "y is 'p' in every row"),
+        (frame_of(a=[1.0, np.inf, 0.0, 0.0]), "y", "column 'a' is infinite in row 1"),
+        (frame_of().drop(columns="a"), "y", "no column is left"),
+    ],
+)
+def test_bad_tables(frame, target, message):
+    with pytest.raises(DataError, match=message.replace("(", r"\(")):
+        encode_table(frame, target)
+
+
+def test_a_column_of_text_is_named():
+    frame = pd.DataFrame({"note": [f"note number {i}" for i in range(40)], "y": [0, 1] * 20})
+    with pytest.raises(DataError, match=r"column 'note' is text \(40 distinct values in 40 rows"):
+        encode_table(frame, "y")
+    with pytest.raises(DataError, match="no column is left"):
+        encode_table(frame, "y", drop=("note",))
+
+
+def test_files_of_mixed_types(tmp_path: Path):
+    frame = pd.DataFrame(
+        {
+            "size": [1, 2, None, 4],
+            "new": [True, False, True, False],
+            "kind": ["a", None, "b", "a"],
+            "label": [3, 5, 3, 5],
+        }
+    )
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    frame.to_parquet(tmp_path / "mine.parquet")
+    for name in ("mine.csv", "mine.parquet"):
+        dataset = load(tmp_path / name, "encoded", target="label")
+        assert (dataset.name, dataset.classes) == ("mine", ("3", "5"))
+        np.testing.assert_array_equal(dataset.X[2], [np.nan, 1, 0, 1])
+    assert load(tmp_path / "mine.csv", target="label").X[2, 0] < 0, "a missing number is -1 in the paper's experiments"
+    with pytest.raises(DataError, match="needs a target"):
+        load(tmp_path / "mine.csv")
+    with pytest.raises(DataError, match="is not a file"):
+        load(tmp_path / "other.csv", target="label")
+
+
+def test_arrays_must_go_together():
+    with pytest.raises(DataError, match="they must go together"):
+        from_arrays(np.zeros((3, 2)), [0, 1, 0, 1])
