@@ -8,9 +8,13 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
+from sparingly.strategies.always_ask import AlwaysAsk
+from sparingly.strategies.neural_cbp import NeuralCBP
+from sparingly.strategies.never_ask import NeverAsk
+from sparingly.strategies.random_asks import RandomAsks
 from sparingly.strategies.strategy import Assessment, Decision, StateError, Strategy, Why
 
-_ALL: tuple[type[Strategy], ...] = ()
+_ALL: tuple[type[Strategy], ...] = (NeuralCBP, AlwaysAsk, NeverAsk, RandomAsks)
 
 
 def registered() -> dict[str, type[Strategy]]:
@@ -25,4 +29,15 @@ class _Registry(ModuleType):
 
 sys.modules[__name__].__class__ = _Registry
 
-__all__ = ["Assessment", "Decision", "StateError", "Strategy", "Why", "registered"]
+__all__ = [
+    "Assessment",
+    "Decision",
+    "AlwaysAsk",
+    "NeuralCBP",
+    "NeverAsk",
+    "RandomAsks",
+    "StateError",
+    "Strategy",
+    "Why",
+    "registered",
+]

@@ -164,6 +164,10 @@ class Strategy(abc.ABC):
     def _restore(self, state: Mapping[str, Any]) -> None:
         """The inverse of `_state`, on a strategy made with the same arguments."""
 
+    def _identity(self) -> dict[str, Any]:
+        """What a state must agree on besides the game and the shape: options, the sizes of networks."""
+        return {}
+
     def _due_after_label(self) -> bool:
         """Whether the symbol just taken brings an update at once, whatever the schedule says."""
         return False
@@ -250,7 +254,7 @@ class Strategy(abc.ABC):
     # details
 
     def _made_for(self) -> dict[str, Any]:
-        return {"strategy": self.name, "game": self.game.fingerprint, "shape": list(self.shape)}
+        return {"strategy": self.name, "game": self.game.fingerprint, "shape": list(self.shape), **self._identity()}
 
     def _check_state(self, state: Mapping[str, Any]) -> None:
         version = state.get("version")
@@ -272,8 +276,8 @@ class Strategy(abc.ABC):
             block = torch.as_tensor(X if isinstance(X, Tensor) else np.asarray(X), dtype=torch.float32)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(f"observations must be numbers: {error}") from error
-        if block.shape[1:] != self.shape and block[:0].numel() == 0 and block.dim() == 2 and len(self.shape) > 1:
-            block = block.reshape(len(block), *self.shape) if block.shape[1] == self.n_features else block
+        if block.dim() == 2 and len(self.shape) > 1 and block.shape[1] == self.n_features:
+            block = block.reshape(len(block), *self.shape)
         if block.dim() == 0 or tuple(block.shape[1:]) != self.shape:
             raise ValueError(f"observations have shape {tuple(block.shape[1:])}, not {self.shape}")
         finite = torch.isfinite(block)

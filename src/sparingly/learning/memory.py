@@ -1,0 +1,51 @@
+"""What has been learned from so far: rows that are kept for ever, in tensors that grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class Memory:
+    """Named columns of rows, appended one row at a time; each column is one tensor whose capacity doubles.
+
+    >>> memory = Memory(device="cpu")
+    >>> for k in range(3):
+    ...     memory.append(x=torch.full((2,), float(k)), symbol=torch.tensor(k))
+    >>> len(memory), memory["x"].tolist(), memory["symbol"].tolist()
+    (3, [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]], [0, 1, 2])
+    """
+
+    def __init__(self, device: str = "cpu") -> None:
+        self._device = device
+        self._columns: dict[str, Tensor] = {}
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._columns[name][: self._length]
+
+    def append(self, **row: Tensor) -> None:
+        for name, value in row.items():
+            column = self._columns.get(name)
+            if column is None:
+                column = self._columns[name] = torch.empty(16, *value.shape, dtype=value.dtype, device=self._device)
+            if self._length == len(column):
+                column = self._columns[name] = torch.cat([column, torch.empty_like(column)])
+            column[self._length] = value
+        self._length += 1
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: self[name].clone() for name in self._columns}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        lengths = {len(column) for column in state.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"the columns of a memory have different lengths: {sorted(lengths)}")
+        self._length = lengths.pop() if lengths else 0
+        self._columns = {name: column.to(self._device).clone() for name, column in state.items() if self._length}

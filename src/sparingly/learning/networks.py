@@ -1,0 +1,106 @@
+"""The paper's networks: f1, an MLP or a LeNet, and f2, the exploration head. Any nn.Module is welcome as f1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import max_pool2d, relu
+
+Network = str | nn.Module | Callable[[tuple[int, ...], int], nn.Module]
+"""A name ("mlp", "lenet"), a module, or a function of the input shape and the number of outputs that makes one."""
+
+
+class MLP(nn.Module):
+    """A fully connected network with ReLU between its `depth` layers.
+
+    >>> MLP((784,), 10)
+    MLP(
+      (layers): ModuleList(
+        (0): Linear(in_features=784, out_features=100, bias=True)
+        (1): Linear(in_features=100, out_features=10, bias=True)
+      )
+    )
+    """
+
+    def __init__(self, shape: tuple[int, ...], n_outputs: int, *, width: int = 100, depth: int = 2) -> None:
+        super().__init__()
+        if depth < 2:
+            raise ValueError(f"depth is {depth}: a network needs a hidden layer, so at least 2")
+        sizes = [math.prod(shape), *[width] * (depth - 1), n_outputs]
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.flatten(1)
+        for layer in self.layers[:-1]:
+            x = relu(layer(x))
+        return cast(Tensor, self.layers[-1](x))
+
+
+class LeNet(nn.Module):
+    """LeNet-5 with ReLU and max pooling; every size follows from the input, every width from its number of channels.
+
+    >>> sum(p.numel() for p in LeNet((1, 28, 28), 10).parameters())
+    44426
+    >>> sum(p.numel() for p in LeNet((3, 32, 32), 10).parameters())
+    548878
+    """
+
+    def __init__(self, shape: tuple[int, ...], n_outputs: int) -> None:
+        super().__init__()
+        if len(shape) != 3:
+            raise ValueError(f"a LeNet needs images of shape (channels, height, width), not {shape}")
+        channels, height, width = shape
+        rows, columns = (((size - 4) // 2 - 4) // 2 for size in (height, width))
+        if rows < 1 or columns < 1:
+            raise ValueError(f"images of {height} x {width} are too small for a LeNet, which needs 16 x 16")
+        self.conv1 = nn.Conv2d(channels, 6 * channels, 5)
+        self.conv2 = nn.Conv2d(6 * channels, 16 * channels, 5)
+        self.fc1 = nn.Linear(16 * channels * rows * columns, 120 * channels)
+        self.fc2 = nn.Linear(120 * channels, 84 * channels)
+        self.fc3 = nn.Linear(84 * channels, n_outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = max_pool2d(relu(self.conv1(x)), 2)
+        x = max_pool2d(relu(self.conv2(x)), 2)
+        x = relu(self.fc2(relu(self.fc1(x.flatten(1)))))
+        return cast(Tensor, self.fc3(x))
+
+
+def build(network: Network, shape: tuple[int, ...], n_outputs: int, *, seed: int, width: int, depth: int) -> nn.Module:
+    """The network by name, as given, or from its factory, with the initial weights of `seed`.
+
+    The global generator is left as it was.
+
+    >>> build("mlp", (4,), 2, seed=0, width=8, depth=3)(torch.zeros(5, 4)).shape
+    torch.Size([5, 2])
+    """
+    if isinstance(network, nn.Module):
+        module = network
+    else:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            module = _make(network, shape, n_outputs, width, depth)
+    _check(module, shape, n_outputs)
+    return module.eval()
+
+
+def _make(network: Network, shape: tuple[int, ...], n_outputs: int, width: int, depth: int) -> nn.Module:
+    if network == "mlp":
+        return MLP(shape, n_outputs, width=width, depth=depth)
+    if network == "lenet":
+        return LeNet(shape, n_outputs)
+    if callable(network):
+        return network(shape, n_outputs)
+    raise ValueError(f"network {network!r} is not known: give 'mlp', 'lenet', a module or a function that makes one")
+
+
+def _check(module: nn.Module, shape: tuple[int, ...], n_outputs: int) -> None:
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        parameter = next(module.parameters(), torch.zeros(0))
+        out = module.eval()(torch.zeros(2, *shape, device=parameter.device))
+    if out.shape != (2, n_outputs):
+        raise ValueError(f"the network maps 2 observations to {tuple(out.shape)}, not to (2, {n_outputs})")

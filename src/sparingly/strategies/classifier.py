@@ -1,0 +1,123 @@
+"""What every strategy that asks by looking at one classifier shares: the network, its training, what to announce."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sparingly.games import Game
+from sparingly.learning import training
+from sparingly.learning.counts import padded
+from sparingly.learning.memory import Memory
+from sparingly.learning.networks import Network, build
+from sparingly.strategies.strategy import Assessment, Strategy, Why
+
+Floats = NDArray[np.float64]
+
+
+class ClassifierStrategy(Strategy):
+    """Announces the class of least expected cost under one classifier, or asks; a subclass says when (`_rule`).
+
+    The classifier is a network with softmax outputs, trained by cross-entropy on all labels at the updates of the
+    schedule. The expert is the cheapest action that tells every class from every other.
+
+    Parameters
+    ----------
+    game
+        A label-efficient game with an expert who gives the full label.
+    n_features
+        A number, or a shape such as (1, 28, 28).
+    network, width, depth, epochs, batch, learning_rate, schedule
+        Of the classifier and its updates, as for every neural strategy.
+    """
+
+    plays = "label-efficient games"
+
+    def __init__(
+        self,
+        game: Game,
+        n_features: int | tuple[int, ...],
+        *,
+        network: Network = "mlp",
+        width: int = 100,
+        depth: int = 2,
+        epochs: int = 40,
+        batch: int = 64,
+        learning_rate: float = 1e-3,
+        schedule: str | training.Schedule = "paper",
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        super().__init__(game, n_features, seed=seed)
+        self.expert = full_expert(game, self.name)
+        self.device = device
+        self.classifier = build(network, self.shape, game.n_outcomes, seed=seed, width=width, depth=depth).to(device)
+        self.training = training.Training(epochs, batch, learning_rate, objective=training.cross_entropy)
+        self.schedule = training.schedule(schedule)
+        self.memory = Memory(device)
+
+    @abc.abstractmethod
+    def _rule(self, probability: Floats) -> tuple[bool, Why]:
+        """Whether to ask, given the classes' probabilities, and why; may draw from `self.rng`."""
+
+    def _assess(self, X: Tensor) -> Mapping[str, Any]:
+        probability = self._scores(X).double().cpu().numpy()
+        costs = probability @ self.game.costs[: self.game.n_outcomes].T
+        return {"probability": probability, "cheapest": costs.argmin(1)}
+
+    def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
+        cheapest = int(assessment.values["cheapest"][row])
+        asks, why = self._rule(assessment.values["probability"][row])
+        return (self.expert if asks else cheapest), cheapest, why
+
+    def _take(self, x: Tensor, action: int, symbol: int) -> None:
+        told = np.asarray(self.told(action, symbol), dtype=np.float32)
+        self.memory.append(x=x.to(self.device), target=torch.from_numpy(told).to(self.device))
+
+    def told(self, action: int, symbol: int) -> NDArray[np.float32]:
+        """The classes that a symbol leaves possible, as a distribution."""
+        possible = np.array(
+            [s == self.game.symbols(action)[symbol] for s in self.game.feedback[action]], dtype=np.float32
+        )
+        return possible / possible.sum()
+
+    def _train(self) -> None:
+        if len(self.memory):
+            self.training.fit(self.classifier, self.memory["x"], self.memory["target"], self.rng)
+
+    def _due_in(self) -> int:
+        return self.schedule.next(self.clock) - self.clock
+
+    def _scores(self, X: Tensor) -> Tensor:
+        logits: Tensor = self.classifier(padded(X.to(self.device)))
+        return logits[: len(X)].softmax(1)
+
+    def _identity(self) -> dict[str, Any]:
+        return {"network": [list(p.shape) for p in self.classifier.parameters()]}
+
+    def _state(self) -> dict[str, Any]:
+        return {"classifier": self.classifier.state_dict(), "memory": self.memory.state_dict()}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.classifier.load_state_dict(state["classifier"])
+        self.memory.load_state_dict(state["memory"])
+
+
+def full_expert(game: Game, name: str) -> int:
+    """The cheapest action that gives the full label, or an error that says what the game lacks.
+
+    >>> from sparingly.games import label_efficient
+    >>> full_expert(label_efficient(3), "random")
+    3
+    """
+    n = game.n_outcomes
+    experts = [a for a in range(n, game.n_actions) if len(game.symbols(a)) == n]
+    if not game.is_label_efficient or not experts:
+        raise ValueError(f"{name} plays label-efficient games with an expert who gives the full label, not {game!r}")
+    return min(experts, key=lambda a: float(game.costs[a].max()))
