@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from sparingly.experiments.play import play as play
     from sparingly.games import Game as Game
     from sparingly.games import Geometry as Geometry
+    from sparingly.games import Survivors as Survivors
     from sparingly.games import analyze as analyze
     from sparingly.games import apple_tasting as apple_tasting
     from sparingly.games import bandit as bandit
     from sparingly.games import dynamic_pricing as dynamic_pricing
     from sparingly.games import full_information as full_information
     from sparingly.games import label_efficient as label_efficient
+    from sparingly.games import no_information as no_information
     from sparingly.strategies import NeuralCBP as NeuralCBP
     from sparingly.strategies.strategy import Assessment as Assessment
     from sparingly.strategies.strategy import Decision as Decision
@@ -35,6 +37,8 @@ _HOME = {
     "dynamic_pricing": "games",
     "full_information": "games",
     "label_efficient": "games",
+    "no_information": "games",
+    "Survivors": "games",
     "NeuralCBP": "strategies",
     "Strategy": "strategies.strategy",
     "Assessment": "strategies.strategy",

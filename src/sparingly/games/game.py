@@ -1,0 +1,174 @@
+"""A finite partial monitoring game: what every action costs and what it shows, for every outcome."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparingly.games.matrices import checked_names, cost_matrix, symbol_matrix
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Symbol = Hashable
+
+
+class Game:
+    """Costs and feedback symbols of N actions under M outcomes, checked and named.
+
+    Parameters
+    ----------
+    costs
+        [action, outcome], any finite numbers.
+    feedback
+        [action, outcome], any hashable symbols. Symbols of different actions never count as equal.
+    actions, outcomes
+        Names; numbered from 0 when left out.
+
+    Examples
+    --------
+    >>> game = Game(costs=[[0, 1], [1, 0], [1, 1]], feedback=[["-", "-"], ["-", "-"], ["A", "B"]])
+    >>> game
+    Game(3 actions, 2 outcomes)
+    >>> game.symbols(2), game.symbol_index(2, "B"), game.informative_mask
+    (('A', 'B'), 1, (False, False, True))
+    >>> Game([[0, float("nan")]], [["-", "-"]])
+    Traceback (most recent call last):
+    ...
+    ValueError: costs[0, 1] is nan: every cost must be finite
+    """
+
+    def __init__(
+        self,
+        costs: ArrayLike | Sequence[Sequence[float]],
+        feedback: Sequence[Sequence[Symbol]] | NDArray[Any],
+        actions: Sequence[str] | None = None,
+        outcomes: Sequence[str] | None = None,
+    ) -> None:
+        self._costs = cost_matrix(costs)
+        self._costs.setflags(write=False)
+        n_actions, n_outcomes = self._costs.shape
+        self._feedback = symbol_matrix(feedback, (n_actions, n_outcomes))
+        self._actions = checked_names(actions, "action", n_actions, n_outcomes)
+        self._outcomes = checked_names(outcomes, "outcome", n_outcomes, n_actions)
+        self._symbols = tuple(tuple(dict.fromkeys(row)) for row in self._feedback)
+
+    @property
+    def costs(self) -> NDArray[np.float64]:
+        """[action, outcome], read-only."""
+        return self._costs
+
+    @property
+    def feedback(self) -> tuple[tuple[Symbol, ...], ...]:
+        """[action][outcome], the symbol shown."""
+        return self._feedback
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of the actions."""
+        return self._actions
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The names of the outcomes."""
+        return self._outcomes
+
+    @property
+    def n_actions(self) -> int:
+        """N."""
+        return len(self._actions)
+
+    @property
+    def n_outcomes(self) -> int:
+        """M."""
+        return len(self._outcomes)
+
+    def symbols(self, action: int) -> tuple[Symbol, ...]:
+        """Return the distinct symbols of an action, in order of appearance."""
+        return self._symbols[self._checked_action(action)]
+
+    def symbol_index(self, action: int, symbol: Symbol) -> int:
+        """Return the place of a symbol among those of an action."""
+        places = self._symbol_places[self._checked_action(action)]
+        try:
+            return places[symbol]
+        except (KeyError, TypeError):
+            raise ValueError(f"action {action} ({self._actions[action]}) has no symbol {symbol!r}") from None
+
+    @cached_property
+    def informative_mask(self) -> tuple[bool, ...]:
+        """Whether each action has two or more symbols."""
+        return tuple(len(symbols) > 1 for symbols in self._symbols)
+
+    @cached_property
+    def is_label_efficient(self) -> bool:
+        """Whether the first M actions announce a class (one symbol each) and all later ones ask."""
+        announce, ask = self.informative_mask[: self.n_outcomes], self.informative_mask[self.n_outcomes :]
+        return bool(ask) and all(ask) and not any(announce)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short hash of costs, feedback partition and names, the same in every process."""
+        rows = zip(self._feedback, self._symbol_places, strict=True)
+        partition = [[places[symbol] for symbol in row] for row, places in rows]
+        content = [self._costs.tolist(), partition, self._actions, self._outcomes]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+    @cached_property
+    def _symbol_places(self) -> tuple[dict[Symbol, int], ...]:
+        return tuple({symbol: place for place, symbol in enumerate(symbols)} for symbols in self._symbols)
+
+    def _checked_action(self, action: int) -> int:
+        if isinstance(action, bool) or not isinstance(action, int | np.integer):
+            raise TypeError(f"action {action!r} is not a whole number")
+        if not 0 <= action < self.n_actions:
+            raise IndexError(f"the game has no action {action}: its {self.n_actions} actions are numbered from 0")
+        return int(action)
+
+    def __repr__(self) -> str:
+        return f"Game({_count(self.n_actions, 'action')}, {_count(self.n_outcomes, 'outcome')})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Game):
+            return NotImplemented
+        return (
+            self._actions == other._actions
+            and self._outcomes == other._outcomes
+            and self._feedback == other._feedback
+            and np.array_equal(self._costs, other._costs)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Game, (np.array(self._costs), self._feedback, self._actions, self._outcomes)
+
+    def __rich__(self) -> Table:
+        from sparingly.games.files import game_table
+
+        return game_table(self)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Game:
+        """Read a game from a TOML or JSON file (see `sparingly.games.files`)."""
+        from sparingly.games.files import read_game
+
+        return read_game(path)
+
+    def write(self, path: str | Path) -> None:
+        """Write the game to a TOML or JSON file, by the name's ending."""
+        from sparingly.games.files import write_game
+
+        write_game(self, path)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

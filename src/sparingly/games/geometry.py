@@ -1,0 +1,171 @@
+"""The structure of a game: cells, neighbors, observers, and so how hard the game is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparingly.games.cells import decompose, normalised
+from sparingly.games.closed_form import error_costs
+from sparingly.games.elimination import CellElimination, Signs, Survivors, restrict_classes, restrict_classes_matrix
+from sparingly.games.game import Game
+from sparingly.games.linear import Matrix
+from sparingly.games.observers import is_observable, observer_vectors, row_basis, signal_matrix
+from sparingly.games.pairs import Pair, PairMapping, every_pair
+
+Observability = Literal["trivial", "easy", "hard", "hopeless"]
+
+
+def analyze(game: Game) -> Geometry:
+    """Return the structure of a game.
+
+    Examples
+    --------
+    The label-efficient game of the paper's appendix, its actions and outcomes numbered from 0:
+
+    >>> game = Game([[0, 1], [1, 0], [1, 1]], [["-", "-"], ["-", "-"], ["A", "B"]])
+    >>> geometry = analyze(game)
+    >>> [signal.astype(int).tolist() for signal in geometry.signal]
+    [[[1, 1]], [[1, 1]], [[1, 0], [0, 1]]]
+    >>> geometry.pareto, geometry.degenerate, geometry.dominated
+    ((0, 1), (), (2,))
+    >>> geometry.neighbors, geometry.neighborhood[(0, 1)], geometry.informative
+    (((0, 1),), (0, 1), (2,))
+    >>> {action: vector.tolist() for action, vector in geometry.observers[(0, 1)].items()}
+    {2: [-1.0, 1.0]}
+    >>> geometry.observability
+    'hard'
+    >>> geometry.restrict({(0, 1): +1})
+    Survivors(actions=(1,), pairs=())
+    """
+    return Geometry(game)
+
+
+class Geometry:
+    """What `analyze` finds. Mappings over pairs are filled as they are asked for; arrays are read-only."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.error_costs = error_costs(game)
+        """[class] in closed form (see `sparingly.games.closed_form`), None for all other games."""
+        self.neighborhood: Mapping[Pair, tuple[int, ...]]
+        if self.error_costs is None:
+            cells = decompose(game.costs)
+            self.pareto, self.degenerate, self.dominated = cells.pareto, cells.degenerate, cells.dominated
+            self.neighbors: Sequence[Pair] = tuple(cells.neighborhood)
+            self.neighborhood = cells.neighborhood
+        else:
+            self.pareto, self.degenerate = tuple(range(game.n_outcomes)), ()
+            self.dominated = tuple(range(game.n_outcomes, game.n_actions))
+            self.neighbors = every_pair(self.pareto)
+            self.neighborhood = PairMapping(self.neighbors, lambda pair: pair)
+        self.informative = tuple(a for a, informs in enumerate(game.informative_mask) if informs)
+        self.observers: Mapping[Pair, dict[int, Matrix]] = PairMapping(self.neighbors, self._observers)
+
+    @cached_property
+    def signal(self) -> tuple[Matrix, ...]:
+        """S_a for every action, 0/1 [symbol, outcome], symbols in order of appearance."""
+        return tuple(signal_matrix(self.game, action) for action in range(self.game.n_actions))
+
+    @cached_property
+    def observability(self) -> Observability:
+        """The class of the game: "trivial", "easy", "hard" or "hopeless"."""
+        if not self.neighbors:
+            return "trivial"
+        if self.error_costs is None and all(self.is_locally_observable(pair) for pair in self.neighbors):
+            return "easy"
+        return "hard" if self._all_observable() else "hopeless"
+
+    def is_locally_observable(self, pair: Pair) -> bool:
+        """Whether the feedback of N+ alone tells which of two neighbors is better."""
+        actions = self.neighborhood[pair]
+        if not any(self.game.informative_mask[a] for a in actions):
+            return False
+        return is_observable(self._differences([pair]), row_basis([self.signal[a] for a in actions]))
+
+    def _all_observable(self) -> bool:
+        if any(len(self.game.symbols(a)) == self.game.n_outcomes for a in self.informative):
+            return True
+        # In closed form every pair is a difference of two pairs with class 0.
+        pairs = self.neighbors if self.error_costs is None else [(0, j) for j in self.pareto[1:]]
+        return is_observable(self._differences(pairs), row_basis(self.signal))
+
+    def _differences(self, pairs: Sequence[Pair]) -> Matrix:
+        index = np.array(pairs)
+        differences: Matrix = self.game.costs[index[:, 0]] - self.game.costs[index[:, 1]]
+        return differences
+
+    def observer_actions(self, pair: Pair) -> tuple[int, ...]:
+        """Return the informative actions of N+ where the pair is locally observable, else all informative ones."""
+        if self.error_costs is None and self.is_locally_observable(pair):
+            return tuple(a for a in self.neighborhood[pair] if self.game.informative_mask[a])
+        return self.informative
+
+    def observe(self, pair: Pair, widths: Mapping[int, float] | None = None) -> dict[int, Matrix]:
+        """Return observer vectors of smallest total width for unequal widths of the actions' estimates."""
+        signals = {a: self.signal[a] for a in self.observer_actions(pair)}
+        return observer_vectors(signals, self._differences([pair])[0], widths)
+
+    def _observers(self, pair: Pair) -> dict[int, Matrix]:
+        return self.observe(pair)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """W_a, [action]: the largest entry of an action's observer vectors over all neighbor pairs."""
+        weights = np.zeros(self.game.n_actions)
+        full = [a for a in self.informative if len(self.game.symbols(a)) == self.game.n_outcomes]
+        if self.error_costs is not None and full:
+            weights[full] = self.error_costs.max() / len(full)
+            return weights
+        for pair in self.neighbors:
+            for action, vector in self.observers[pair].items():
+                weights[action] = max(weights[action], np.abs(vector).max())
+        return weights
+
+    def restrict(self, signs: Signs | NDArray[np.int8]) -> Survivors:
+        """Return the actions and pairs that survive confident signs of (c_i - c_j) p.
+
+        `signs` maps pairs (i, j) to +1 or -1, or is an antisymmetric matrix [action, action] with 0 where there is
+        no confidence. Signs that no distribution has together leave `Survivors((), ())`, a contradiction.
+        """
+        if isinstance(signs, np.ndarray):
+            return self._restrict_matrix(signs)
+        better = list(self._edges(signs))
+        n_classes = self.game.n_outcomes
+        if self.error_costs is not None and all(i < n_classes and j < n_classes for i, j in better):
+            return restrict_classes(n_classes, better)
+        return self._elimination.restrict(better)
+
+    def _restrict_matrix(self, signs: NDArray[np.int8]) -> Survivors:
+        n_classes = self.game.n_outcomes
+        if signs.shape != (self.game.n_actions,) * 2 or (signs != -signs.T).any():
+            raise ValueError(f"signs of shape {signs.shape} must be antisymmetric, one row and column per action")
+        if self.error_costs is not None and not signs[n_classes:].any():
+            return restrict_classes_matrix(signs[:n_classes, :n_classes])
+        return self._elimination.restrict((i, j) for i, j in np.argwhere(signs > 0).tolist())
+
+    def _edges(self, signs: Signs) -> Iterator[Pair]:
+        for pair, sign in signs.items():
+            i, j = pair
+            if not (0 <= i < self.game.n_actions and 0 <= j < self.game.n_actions):
+                raise ValueError(
+                    f"signs has the pair {pair}, but the game's actions are 0 to {self.game.n_actions - 1}"
+                )
+            if sign == 1:
+                yield i, j
+            elif sign == -1:
+                yield j, i
+            else:
+                raise ValueError(f"the sign of {pair} is {sign!r}: it must be +1 or -1")
+
+    @cached_property
+    def _elimination(self) -> CellElimination:
+        return CellElimination(normalised(self.game.costs), self.pareto, self.neighbors)
+
+    def __repr__(self) -> str:
+        kinds = f"{len(self.pareto)} Pareto-optimal, {len(self.degenerate)} degenerate, {len(self.dominated)} dominated"
+        return f"Geometry({self.observability} game: {kinds}, {len(self.neighbors)} neighbor pairs)"
