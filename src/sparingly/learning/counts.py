@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sparingly.learning.memory import Memory
+
 ROWS = 8
 """Blocks are padded to a multiple of this, so that a row's result does not depend on the rows beside it."""
 
@@ -26,8 +28,8 @@ class Counts:
     """The inverse of G = penalty I + sum phi phi' for one action, kept by rank-one updates.
 
     The inverse is a base matrix less the outer products of `recent` directions: an update appends a direction, and
-    `settle` folds them all into the base with one matrix product. Between two calls of `settle` a block's products with
-    the base (`against_base`) stay good, and `solve` corrects one row for what was played since.
+    `settle` folds many into the base with one matrix product. While the base stands, a block's products with it
+    (`against_base`) stay good, and `solve` corrects one row for what was played since.
     Rounding is undone every `refresh` updates by inverting G itself in double precision.
 
     >>> counts = Counts(2)
@@ -38,17 +40,18 @@ class Counts:
     [4.0, 1.0]
     """
 
+    worth_settling = 32
     most_recent = 512
 
     def __init__(self, size: int, *, penalty: float = 1.0, refresh: int | None = None, device: str = "cpu") -> None:
         self.base = torch.eye(size, device=device) / penalty
         self.gram = torch.eye(size, device=device) * penalty
-        self.recent = torch.empty(0, size, device=device)
-        self.recent_phi = torch.empty(0, size, device=device)
+        """G up to the last refresh."""
         self.version = 0
         """Grows when the base changes, so that products with an older base are recognised."""
         self.refresh = refresh or max(1000, size)
-        self.since_refresh = 0
+        self._directions = Memory(device)
+        self._since_refresh = Memory(device)
 
     def against_base(self, Phi: Tensor) -> Tensor:
         """base phi for each row phi of a block `[block, size]`."""
@@ -57,40 +60,46 @@ class Counts:
     def solve(self, phi: Tensor, against_base: Tensor | None = None) -> Tensor:
         """G^-1 phi, `[size]`; `against_base` is its row of `against_base`, if it was computed for this version."""
         first = self.against_base(phi[None])[0] if against_base is None else against_base
-        return first - (self.recent @ phi) @ self.recent if len(self.recent) else first
+        if not len(self._directions):
+            return first
+        recent = self._directions["direction"]
+        return first - (recent @ phi) @ recent
 
     def add(self, phi: Tensor, solved: Tensor | None = None) -> None:
         """Count one more play at phi; `solved` is G^-1 phi if it is known."""
         solved = self.solve(phi) if solved is None else solved
-        direction = solved / torch.sqrt(1 + phi @ solved)
-        self.recent = torch.cat([self.recent, direction[None]])
-        self.recent_phi = torch.cat([self.recent_phi, phi[None]])
-        if len(self.recent) >= self.most_recent:
+        self._directions.append(direction=solved / torch.sqrt(1 + phi @ solved))
+        self._since_refresh.append(phi=phi)
+        if len(self._directions) >= self.most_recent:
             self.settle()
 
     def settle(self) -> None:
-        """Fold the recent directions into the base."""
-        if not len(self.recent):
+        """Fold the recent directions into the base, if they are many enough to be worth a matrix product."""
+        if len(self._directions) < self.worth_settling:
             return
-        self.base.addmm_(self.recent.T, self.recent, alpha=-1)
-        self.gram.addmm_(self.recent_phi.T, self.recent_phi)
-        self.since_refresh += len(self.recent)
-        self.recent, self.recent_phi = self.recent[:0], self.recent_phi[:0]
-        if self.since_refresh >= self.refresh:
+        recent = self._directions["direction"]
+        self.base.addmm_(recent.T, recent, alpha=-1)
+        self._directions.clear()
+        if len(self._since_refresh) >= self.refresh:
+            phi = self._since_refresh["phi"]
+            self.gram.addmm_(phi.T, phi)
+            self._since_refresh.clear()
             self.base = torch.cholesky_inverse(torch.linalg.cholesky(self.gram.double())).float()
-            self.since_refresh = 0
         self.version += 1
 
     def state_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("base", "gram", "recent", "recent_phi")} | {
+        return {
+            "base": self.base,
+            "gram": self.gram,
             "version": self.version,
-            "since_refresh": self.since_refresh,
+            "directions": self._directions.state_dict(),
+            "since_refresh": self._since_refresh.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        for name in ("base", "gram", "recent", "recent_phi"):
-            tensor = state[name]
-            if tensor.shape[1:] != getattr(self, name).shape[1:]:
-                raise ValueError(f"counts have {tensor.shape[1]} coordinates, not {self.base.shape[0]}")
-            setattr(self, name, tensor.to(self.base.device))
-        self.version, self.since_refresh = int(state["version"]), int(state["since_refresh"])
+        if state["base"].shape != self.base.shape:
+            raise ValueError(f"counts have {len(state['base'])} coordinates, not {len(self.base)}")
+        self.base, self.gram = state["base"].to(self.base.device), state["gram"].to(self.base.device)
+        self.version = int(state["version"])
+        self._directions.load_state_dict(state["directions"])
+        self._since_refresh.load_state_dict(state["since_refresh"])

@@ -2,7 +2,8 @@
 
 An embedding phi often repeats a coordinate many times: the last layer's gradient is the same for each output. So it is
 kept `compact`, each distinct coordinate once, and `repeats` says how often it stands in phi. `expand` gives phi for f2;
-`isometric` gives coordinates with the same inner products for the counts, whose size then does not grow with the outputs.
+`isometric` gives coordinates with the same inner products for the counts, whose size then does not grow with the
+number of outputs.
 """
 
 from __future__ import annotations

@@ -40,6 +40,10 @@ class Memory:
             column[self._length] = value
         self._length += 1
 
+    def clear(self) -> None:
+        """Forget every row."""
+        self._length = 0
+
     def state_dict(self) -> dict[str, Any]:
         return {name: self[name].clone() for name in self._columns}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import cast
@@ -31,7 +32,7 @@ class MLP(nn.Module):
         if depth < 2:
             raise ValueError(f"depth is {depth}: a network needs a hidden layer, so at least 2")
         sizes = [math.prod(shape), *[width] * (depth - 1), n_outputs]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(sizes))
 
     def forward(self, x: Tensor) -> Tensor:
         x = x.flatten(1)

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
@@ -20,6 +19,7 @@ _TENSOR = "tensor:"
 def dump(state: Mapping[str, Any]) -> bytes:
     """A state as bytes.
 
+    >>> import torch
     >>> state = {"clock": 3, "net": {"weight": torch.ones(2)}}
     >>> load(dump(state))
     {'clock': 3, 'net': {'weight': tensor([1., 1.])}}

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sparingly.learning.adam import Adam
+
 Objective = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -89,24 +91,20 @@ class Training:
         if not len(inputs):
             return 0
         parameters = [p for p in module.parameters() if p.requires_grad]
-        optimiser = torch.optim.Adam(parameters, lr=self.learning_rate, fused=True)
+        adam = Adam(parameters, self.learning_rate)
         module.train()
         with torch.enable_grad():
-            for epoch in range(1, self.epochs + 1):
+            for made in range(1, self.epochs + 1):  # noqa: B007
                 total = 0.0
                 for rows in torch.from_numpy(rng.permutation(len(inputs))).split(self.batch):
                     batch = inputs[rows] if prepare is None else prepare(inputs[rows])
                     value = self.objective(module(batch), targets[rows])
-                    optimiser.zero_grad(set_to_none=True)
-                    value.backward()
-                    optimiser.step()
+                    adam.step(value)
                     total += value.item() if self.stop is not None else 0.0
                 if self.stop is not None and total / divisor <= self.stop:
                     break
         module.eval()
-        for parameter in parameters:
-            parameter.grad = None
-        return epoch
+        return made
 
 
 class Schedule(Protocol):

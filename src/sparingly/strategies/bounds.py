@@ -2,8 +2,8 @@
 
 A strategy gives for each observation the feedback distributions pi of the informative actions and their widths w. Each
 neighbor pair has an estimated gap delta = sum_a v_a pi_a and a width z = sum_a |v_a| w_a; the pairs with |delta| > z
-are confident, and their signs leave the surviving actions P(t) and pairs N(t). What may be played is P(t), N+(t) and the
-underplayed actions of V(t); what is played has the largest W_a w_a.
+are confident, and their signs leave the surviving actions P(t) and pairs N(t). What may be played is P(t), N+(t) and
+the underplayed actions of V(t); what is played has the largest W_a w_a.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ class Strategy(abc.ABC):
     how it trains (`_train`), when (`_due_in`), and what its state is (`_state`, `_restore`).
     The checks, the clock, the order of events and the file format are here, once.
 
-    The order: `decide` advances the clock. An update that is due after a round runs at the end of that round: in `decide`
-    if the action tells nothing, in `learn` once its symbol is there.
+    The order: `decide` advances the clock. An update that is due after a round runs at the end of that round: in
+    `decide` if the action tells nothing, in `learn` once its symbol is there.
     """
 
     name: ClassVar[str]
