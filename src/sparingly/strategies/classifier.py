@@ -58,7 +58,7 @@ class ClassifierStrategy(Strategy):
         self.expert = full_expert(game, self.name)
         self.device = device
         self.classifier = build(network, self.shape, game.n_outcomes, seed=seed, width=width, depth=depth).to(device)
-        self.training = training.Training(epochs, batch, learning_rate, objective=training.cross_entropy)
+        self.training = training.Training(epochs, batch, learning_rate, objective="cross_entropy")
         self.schedule = training.schedule(schedule)
         self.memory = Memory(device)
 

@@ -143,9 +143,7 @@ class NeuralCBP(Strategy):
             kind=options["embedding"],
             block_size=block_size,
             residuals=options["residuals"],
-            training=training.Training(
-                epochs, batch, learning_rate, options["stop"], training.objective(options["objective"])
-            ),
+            training=training.Training(epochs, batch, learning_rate, options["stop"], options["objective"]),
             seed=seed,
             device=device,
         )
