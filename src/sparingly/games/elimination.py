@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
-from sparingly.games.linear import TOLERANCE, Matrix, largest_slack
 from sparingly.games.pairs import Pair, every_pair
 
 Signs = Mapping[Pair, int]
@@ -31,7 +29,7 @@ class Survivors(NamedTuple):
         return not self.actions
 
 
-NOTHING = Survivors((), ())
+CONTRADICTION = Survivors((), ())
 
 
 def survivors_by_score(scores: ArrayLike, width: ArrayLike) -> NDArray[np.bool_]:
@@ -73,7 +71,7 @@ def restrict_classes(n_classes: int, higher: Iterable[Pair]) -> Survivors:
             if not below[high]:
                 ready.append(high)
     if sorted_out < n_classes:
-        return NOTHING
+        return CONTRADICTION
     actions = tuple(i for i in range(n_classes) if not above[i])
     return Survivors(actions, every_pair(actions))
 
@@ -86,64 +84,6 @@ def restrict_classes_matrix(signs: NDArray[np.int8]) -> Survivors:
     if (upward & (degree[:, None] <= degree[None, :])).any():
         components, _ = connected_components(upward, directed=True, connection="strong")
         if components < len(signs):
-            return NOTHING
+            return CONTRADICTION
     actions = tuple(np.flatnonzero(degree == 0).tolist())
     return Survivors(actions, every_pair(actions))
-
-
-class CellElimination:
-    """Survivors of any game by linear programs, remembered by the signs.
-
-    The part of the simplex the signs leave, D(t), is convex and open in it. So the cells that meet it hang together
-    by common cells that meet it, and a search from one cell over its neighbors finds them all.
-    """
-
-    def __init__(self, rows: Matrix, pareto: Sequence[int], neighbors: Iterable[Pair]) -> None:
-        self._rows = rows
-        self._pareto = tuple(pareto)
-        self._neighbors: dict[int, list[int]] = {i: [] for i in self._pareto}
-        for i, j in neighbors:
-            self._neighbors[i].append(j)
-            self._neighbors[j].append(i)
-        self._found: dict[frozenset[Pair], Survivors] = {}
-
-    def restrict(self, better: Iterable[Pair]) -> Survivors:
-        """Return the survivors for pairs (worse, better) of actions: (c_worse - c_better) p > 0."""
-        key = frozenset(better)
-        if key not in self._found:
-            self._found[key] = self._search(key)
-        return self._found[key]
-
-    def _search(self, better: frozenset[Pair]) -> Survivors:
-        worse = {i for i, _ in better}
-        strict = np.array([self._rows[i] - self._rows[j] for i, j in sorted(better)]).reshape(-1, self._rows.shape[1])
-        if len(strict) and np.abs(strict).max(axis=1).min() <= TOLERANCE:
-            return NOTHING
-        nothing = np.empty((0, self._rows.shape[1]))
-        slack = largest_slack(strict, nothing, nothing, interior=True)
-        if slack.value <= TOLERANCE:
-            return NOTHING
-        expected = self._rows @ slack.point
-        best = expected[list(self._pareto)].min()
-        alive = {i for i in self._pareto if expected[i] <= best + TOLERANCE and i not in worse}
-        return self._spread(alive, worse, strict)
-
-    def _spread(self, alive: set[int], worse: set[int], strict: Matrix) -> Survivors:
-        tested: dict[Pair, bool] = {}
-        waiting = deque(sorted(alive))
-        while waiting:
-            i = waiting.popleft()
-            for j in self._neighbors[i]:
-                pair = (min(i, j), max(i, j))
-                if j in worse or pair in tested:
-                    continue
-                tested[pair] = self._meets(pair, strict)
-                if tested[pair] and j not in alive:
-                    alive.add(j)
-                    waiting.append(j)
-        return Survivors(tuple(sorted(alive)), tuple(sorted(pair for pair, met in tested.items() if met)))
-
-    def _meets(self, pair: Pair, strict: Matrix) -> bool:
-        i, j = pair
-        weak = self._rows - self._rows[i]
-        return largest_slack(strict, weak, (self._rows[i] - self._rows[j])[None]).value > TOLERANCE

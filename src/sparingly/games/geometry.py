@@ -9,9 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sparingly.games.cell_elimination import CellElimination
 from sparingly.games.cells import decompose, normalised
 from sparingly.games.closed_form import error_costs
-from sparingly.games.elimination import CellElimination, Signs, Survivors, restrict_classes, restrict_classes_matrix
+from sparingly.games.elimination import Signs, Survivors, restrict_classes, restrict_classes_matrix
 from sparingly.games.game import Game
 from sparingly.games.linear import Matrix
 from sparingly.games.observers import is_observable, observer_vectors, row_basis, signal_matrix

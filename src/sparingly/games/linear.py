@@ -22,10 +22,14 @@ _OPTIONS: dict[str, Any] = {
 
 
 class Slack(NamedTuple):
-    """The largest slack, -inf if nothing is feasible, and a distribution that has it."""
+    """The largest slack (-inf if nothing is feasible), a distribution that has it, and the strict rows that bind.
+
+    With the binding rows alone the largest slack would be the same: they carry the dual solution.
+    """
 
     value: float
     point: Matrix
+    binding: tuple[int, ...]
 
 
 def largest_slack(strict: Matrix, weak: Matrix, equal: Matrix, *, interior: bool = False) -> Slack:
@@ -39,7 +43,7 @@ def largest_slack(strict: Matrix, weak: Matrix, equal: Matrix, *, interior: bool
     >>> float(largest_slack(np.array([[2.0, -1.0], [-1.0, 2.0]]), nothing, nothing).value)
     0.25
     """
-    n_outcomes = strict.shape[1]
+    n_strict, n_outcomes = strict.shape
     if interior:
         strict = np.vstack([strict, np.eye(n_outcomes)])
     upper = np.vstack([np.c_[-scaled(strict), np.ones(len(strict))], np.c_[-scaled(weak), np.zeros(len(weak))]])
@@ -56,8 +60,9 @@ def largest_slack(strict: Matrix, weak: Matrix, equal: Matrix, *, interior: bool
         options=_OPTIONS,
     )
     if result.x is None:
-        return Slack(-np.inf, np.full(n_outcomes, np.nan))
-    return Slack(float(result.x[-1]), np.asarray(result.x[:-1]))
+        return Slack(-np.inf, np.full(n_outcomes, np.nan), tuple(range(n_strict)))
+    binding = np.flatnonzero(result.ineqlin.marginals[:n_strict])
+    return Slack(float(result.x[-1]), np.asarray(result.x[:-1]), tuple(binding.tolist()))
 
 
 def scaled(rows: Matrix) -> Matrix:
