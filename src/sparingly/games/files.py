@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +96,12 @@ def _from_content(content: dict[str, Any]) -> Game:
             raise ValueError(f"{unknown[0]} is not part of a game: it has {', '.join(_FIELDS)}")
         return Game(**content)
     name = content.pop("game")
-    if name not in READY:
+    if not isinstance(name, str) or name not in READY:
         raise ValueError(f"game is {name!r}: it must be one of {', '.join(READY)}")
+    allowed = list(signature(READY[name]).parameters)
+    unknown = [field for field in content if field not in allowed]
+    if unknown:
+        raise ValueError(f"{unknown[0]} is not an option of {name}: it has {', '.join(allowed) or 'none'}")
     return READY[name](**content)
 
 

@@ -88,12 +88,20 @@ class Geometry:
             return False
         return is_observable(self._differences([pair]), row_basis([self.signal[a] for a in actions]))
 
+    def is_observable(self, pair: Pair) -> bool:
+        """Whether the feedback of all actions together tells which of two neighbors is better."""
+        return is_observable(self._differences([pair]), self._basis)
+
+    @cached_property
+    def _basis(self) -> Matrix:
+        return row_basis(self.signal)
+
     def _all_observable(self) -> bool:
         if any(len(self.game.symbols(a)) == self.game.n_outcomes for a in self.informative):
             return True
         # In closed form every pair is a difference of two pairs with class 0.
         pairs = self.neighbors if self.error_costs is None else [(0, j) for j in self.pareto[1:]]
-        return is_observable(self._differences(pairs), row_basis(self.signal))
+        return is_observable(self._differences(pairs), self._basis)
 
     def _differences(self, pairs: Sequence[Pair]) -> Matrix:
         index = np.array(pairs)

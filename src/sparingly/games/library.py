@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
@@ -158,7 +159,7 @@ def no_information(n_outcomes: int = 2) -> Game:
     return Game(1 - np.eye(size), [[_SILENT] * size] * size, actions=[f"announce {i}" for i in range(size)])
 
 
-READY = {
+READY: dict[str, Callable[..., Game]] = {
     "label_efficient": label_efficient,
     "apple_tasting": apple_tasting,
     "dynamic_pricing": dynamic_pricing,
@@ -166,6 +167,24 @@ READY = {
     "full_information": full_information,
     "no_information": no_information,
 }
+
+
+def ready_game(name: str) -> Game:
+    """Return a ready game by its name, and its size after a colon; two classes if a label-efficient one has none.
+
+    >>> ready_game("label_efficient:3")
+    Game(4 actions, 3 outcomes)
+    """
+    kind, _, size = name.replace("-", "_").partition(":")
+    if kind not in READY:
+        near = get_close_matches(kind, READY, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}?" if near else f"ready games are {', '.join(READY)}"
+        raise ValueError(f"there is no game or file {name!r}: {hint}")
+    if not size:
+        return label_efficient(2) if kind == "label_efficient" else READY[kind]()
+    if not size.isdecimal() or kind == "apple_tasting":
+        raise ValueError(f"the size of {name!r} must be a whole number, of a game that comes in sizes")
+    return READY[kind](int(size))
 
 
 def _announcements(

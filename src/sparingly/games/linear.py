@@ -13,6 +13,9 @@ TOLERANCE = 1e-9
 
 Matrix = NDArray[np.float64]
 
+# Its stubs know neither all options nor that a solved program has a solution.
+_solve: Any = linprog
+
 # The tightest HiGHS allows, so that its own slack stays well below ours.
 _OPTIONS: dict[str, Any] = {
     "primal_feasibility_tolerance": 1e-10,
@@ -48,8 +51,7 @@ def largest_slack(strict: Matrix, weak: Matrix, equal: Matrix, *, interior: bool
         strict = np.vstack([strict, np.eye(n_outcomes)])
     upper = np.vstack([np.c_[-scaled(strict), np.ones(len(strict))], np.c_[-scaled(weak), np.zeros(len(weak))]])
     equality = np.vstack([np.c_[scaled(equal), np.zeros(len(equal))], np.r_[np.ones(n_outcomes), 0.0]])
-    solve: Any = linprog
-    result = solve(
+    result = _solve(
         np.r_[np.zeros(n_outcomes), -1.0],
         A_ub=upper,
         b_ub=np.zeros(len(upper)),
@@ -70,3 +72,21 @@ def scaled(rows: Matrix) -> Matrix:
     size = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     scaled_rows: Matrix = rows / np.where(size > 0, size, 1.0)
     return scaled_rows
+
+
+def largest_minimum(costs: Matrix) -> float:
+    """Return max over distributions p of min over rows of costs p: what the worst distribution costs at best.
+
+    >>> round(largest_minimum(np.array([[0.0, 1.0], [0.5, 0.0]])), 6)
+    0.333333
+    """
+    n_rows, n_outcomes = costs.shape
+    result = _solve(
+        np.r_[np.zeros(n_outcomes), -1.0],
+        A_ub=np.c_[-costs, np.ones(n_rows)],
+        b_ub=np.zeros(n_rows),
+        A_eq=np.r_[np.ones(n_outcomes), 0.0][None],
+        b_eq=[1.0],
+        bounds=[(0, 1)] * n_outcomes + [(None, None)],
+    )
+    return float(result.x[-1])

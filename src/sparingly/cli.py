@@ -1,0 +1,49 @@
+"""The command line. Each command lives with what it shows; here they are only registered.
+
+To add one, import its function and add a line below. A command's module imports what it needs when it runs, so that
+every other command starts quickly.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+import sparingly
+from sparingly.games.command import game
+
+app = typer.Typer(
+    help="Ask experts sparingly.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+app.command()(game)
+
+
+@app.callback(invoke_without_command=True)
+def _options(version: bool = typer.Option(False, "--version", help="Show the version and leave.")) -> None:
+    if version:
+        typer.echo(f"sparingly {sparingly.__version__}")
+        raise typer.Exit
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run a command; what the user got wrong is one line on stderr and exit code 2."""
+    try:
+        code = app(args=None if args is None else list(args), standalone_mode=False)
+    except (ValueError, OSError, ImportError) as error:
+        _leave(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(130)
+    except Exception as error:
+        # Usage errors derive from no public class of typer, whose click may be its own copy.
+        if not hasattr(error, "format_message"):
+            raise
+        _leave(error.format_message())
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _leave(message: str) -> None:
+    line = " ".join(message.split())
+    sys.stderr.write(f"sparingly: {line}\n")
+    sys.exit(2)
