@@ -6,7 +6,7 @@ READY := $(VENV)/ready
 EXTRAS := figures,experiments,service,postgres,adapters,ray
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test bench docs reproduce lint clean
+.PHONY: demo test system bench docs reproduce lint clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -17,8 +17,15 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	$(BIN)/sparingly demo
 
-test: $(READY)
+test: $(READY) system
 	$(BIN)/python -m tests.everything
+
+# A browser and a database server for their tests, from Debian's packages where those are at hand.
+system:
+	@if command -v chromium >/dev/null && ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium postgresql >/dev/null; \
+	else echo "chromium and postgresql are not installed: their tests will be skipped"; fi
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

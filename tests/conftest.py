@@ -1,0 +1,34 @@
+"""What every test may count on: where the data lie, and that nothing is skipped unseen where it matters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+
+def pytest_configure() -> None:
+    torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    folder = os.environ.get("SPARINGLY_DATA")
+    if folder and Path(folder).is_dir():
+        return
+    missing = pytest.mark.skip(reason="SPARINGLY_DATA names no folder of data sets")
+    for item in items:
+        if item.get_closest_marker("data"):
+            item.add_marker(missing)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Where CI runs, a test that was skipped has failed: everything it needs is there, or should be."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if report.skipped and os.environ.get("CI") and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where nothing may be skipped: {report.longrepr}"

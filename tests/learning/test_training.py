@@ -1,0 +1,82 @@
+"""The training loop: its gradients and its optimiser against torch's own, the early stop, the schedules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from sparingly.learning.adam import Adam
+from sparingly.learning.networks import MLP
+from sparingly.learning.training import OBJECTIVES, Geometric, PaperSchedule, Training, schedule
+
+
+@pytest.mark.parametrize("name", list(OBJECTIVES))
+@pytest.mark.parametrize("depth", [2, 4])
+def test_gradients_by_hand_are_those_of_autograd(name: str, depth: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    network = MLP((6,), 3, width=8, depth=depth)
+    x = torch.randn(16, 6, generator=generator)
+    y = torch.eye(3)[torch.randint(3, (16,), generator=generator)]
+    if "squared" in name:
+        y[3, 1] = torch.nan
+    objective = OBJECTIVES[name]
+    with torch.no_grad():
+        outputs, gradients = network.gradients(x, lambda out: objective.slope(out, y))
+    expected = torch.autograd.grad(objective.value(network(x), y), list(network.parameters()))
+    torch.testing.assert_close(outputs, network(x).detach())
+    for ours, theirs in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+def test_adam_is_torchs_adam(weight_decay: float) -> None:
+    target = torch.tensor([[1.0, -2.0], [0.5, 3.0]])
+    ours, theirs = (torch.zeros(2, 2, requires_grad=True) for _ in range(2))
+    adam = Adam([ours], learning_rate=0.05, weight_decay=weight_decay)
+    reference = torch.optim.Adam([theirs], lr=0.05, weight_decay=weight_decay)
+    for _ in range(50):
+        adam.step(torch.autograd.grad((ours - target).square().sum(), [ours]))
+        reference.zero_grad()
+        (theirs - target).square().sum().backward()
+        reference.step()
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_a_module_and_its_mlp_twin_train_alike() -> None:
+    mlp = MLP((5,), 2, width=7)
+    twin = nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 2))
+    twin.load_state_dict(dict(zip(twin.state_dict(), mlp.state_dict().values(), strict=True)))
+    x, y = torch.randn(100, 5, generator=torch.Generator().manual_seed(1)), torch.ones(100, 2)
+    for module in (mlp, twin):
+        Training(epochs=5).fit(module, x, y, np.random.default_rng(0))
+    torch.testing.assert_close(mlp(x), twin(x), atol=1e-5, rtol=1e-4)
+
+
+def test_stops_once_the_objective_is_low() -> None:
+    x, y = torch.zeros(64, 3), torch.zeros(64, 2)
+    rng = np.random.default_rng(0)
+    assert Training(epochs=40, stop=1e-3, objective="mean_squared").fit(MLP((3,), 2), x, y, rng, divisor=1e9) == 1
+    assert Training(epochs=40, objective="mean_squared").fit(MLP((3,), 2), x, y, rng) == 40
+    assert Training().fit(MLP((3,), 2), x[:0], y[:0], rng) == 0
+
+
+def test_schedules_agree_with_themselves() -> None:
+    for made in (PaperSchedule(), schedule("every 7"), Geometric(1.3)):
+        due = [t for t in range(1, 3000) if made.due(t)]
+        walked, t = [], 0
+        while (t := made.next(t)) < 3000:
+            walked.append(t)
+        assert walked == due
+
+
+@pytest.mark.parametrize("name", ["papier", "every 0", "every", "geometric 1", "geometric x"])
+def test_unknown_schedules_are_named(name: str) -> None:
+    with pytest.raises(ValueError, match="is not known"):
+        schedule(name)
+
+
+def test_unknown_objective_is_named() -> None:
+    with pytest.raises(ValueError, match="objective 'hinge' is not known"):
+        Training(objective="hinge")
