@@ -75,8 +75,8 @@ class MLPEmbedding(Embedding):
         self.network = network
         self.kind = kind
         self.block_size = block_size
-        layers = list(network.layers)
-        shapes = [(layer.out_features, layer.in_features) for layer in layers]  # type: ignore[misc,unused-ignore]
+        layers = network.linear
+        shapes = [(layer.out_features, layer.in_features) for layer in layers]
         device = layers[0].weight.device
         if kind == "paper":
             m, last = shapes[0][0], shapes[-1][1]
@@ -98,7 +98,7 @@ class MLPEmbedding(Embedding):
         self._lay_out(np.concatenate([place[index], hidden]), device)
 
     def raw(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        layers = list(self.network.layers)
+        layers = self.network.linear
         entering = [X.flatten(1)]
         for layer in layers[:-1]:
             entering.append(relu(layer(entering[-1])))
@@ -110,7 +110,7 @@ class MLPEmbedding(Embedding):
         return outputs, torch.cat([means, entering[1]], 1)
 
     def _block_sums(self, outputs: Tensor, entering: list[Tensor]) -> Tensor:
-        layers = list(self.network.layers)
+        layers = self.network.linear
         sums = outputs.new_zeros(len(outputs), self._n_blocks)
         back = torch.ones_like(outputs)
         for k in reversed(range(len(layers))):
@@ -135,10 +135,9 @@ class _Pieces:
         row0, self.column0 = starts // columns, starts % columns
         row1, self.column1 = (ends - 1) // columns, (ends - 1) % columns + 1
         self.spans = row1 - row0
-        to = {"device": device}
-        self.row0, self.row1 = torch.from_numpy(row0).to(**to), torch.from_numpy(row1).to(**to)
-        self.c0, self.c1 = torch.from_numpy(self.column0).to(**to), torch.from_numpy(self.column1).to(**to)
-        self.crosses = torch.from_numpy(self.spans > 0).to(**to)
+        self.row0, self.row1 = torch.from_numpy(row0).to(device), torch.from_numpy(row1).to(device)
+        self.c0, self.c1 = torch.from_numpy(self.column0).to(device), torch.from_numpy(self.column1).to(device)
+        self.crosses = torch.from_numpy(self.spans > 0).to(device)
         self.whole_rows = bool((self.spans > 1).any())
 
     def sums(self, back: Tensor, entering: Tensor) -> Tensor:
@@ -205,7 +204,9 @@ class ModuleEmbedding(Embedding):
         self._lay_out(np.arange(values.shape[1]), torch.device(device))
 
     def raw(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        outputs, values = zip(*(self._chunk(chunk) for chunk in padded(X, self.rows).split(self.rows)), strict=True)
+        outputs, values = zip(
+            *(self._chunk(chunk) for chunk in torch.split(padded(X, self.rows), self.rows)), strict=True
+        )
         return torch.cat(outputs)[: len(X)], torch.cat(values)[: len(X)]
 
     def _chunk(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -213,7 +214,7 @@ class ModuleEmbedding(Embedding):
         gradient = self._gradient(X)
         if self.kind == "released":
             gradient = torch.nn.functional.pad(gradient, (0, -gradient.shape[1] % self.block_size))
-            gradient = gradient.unflatten(1, (-1, self.block_size)).mean(2)
+            gradient = gradient.view(len(X), -1, self.block_size).mean(2)
             return outputs, torch.cat([gradient, hidden], 1)
         return outputs, torch.cat([hidden, gradient], 1)
 

@@ -34,6 +34,11 @@ class MLP(nn.Module):
         sizes = [math.prod(shape), *[width] * (depth - 1), n_outputs]
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(sizes))
 
+    @property
+    def linear(self) -> list[nn.Linear]:
+        """The layers, from the input to the output."""
+        return [cast(nn.Linear, layer) for layer in self.layers]
+
     def forward(self, x: Tensor) -> Tensor:
         x = x.flatten(1)
         for layer in self.layers[:-1]:
@@ -42,12 +47,13 @@ class MLP(nn.Module):
 
     def gradients(self, x: Tensor, slope: Callable[[Tensor], Tensor]) -> tuple[Tensor, list[Tensor]]:
         """The outputs, and the gradients of the parameters in their order, for an objective's slope at the outputs."""
-        layers = [cast(nn.Linear, layer) for layer in self.layers]
+        layers = self.linear
         entering = [x.flatten(1)]
         for layer in layers[:-1]:
             entering.append(torch.addmm(layer.bias, entering[-1], layer.weight.T).relu_())
         outputs = torch.addmm(layers[-1].bias, entering[-1], layers[-1].weight.T)
-        back, gradients = slope(outputs), []
+        gradients: list[Tensor] = []
+        back = slope(outputs)
         for k in reversed(range(len(layers))):
             gradients[:0] = [back.T @ entering[k], back.sum(0)]
             if k:

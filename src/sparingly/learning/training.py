@@ -116,7 +116,7 @@ class Training:
         objective = OBJECTIVES[self.objective]
         order = torch.from_numpy(rng.permutation(len(inputs))).to(inputs.device)
         total = torch.zeros((), device=inputs.device)
-        for x, y in zip(inputs[order].split(self.batch), targets[order].split(self.batch), strict=True):
+        for x, y in zip(torch.split(inputs[order], self.batch), torch.split(targets[order], self.batch), strict=True):
             outputs, gradients = _gradients(module, adam.parameters, x if prepare is None else prepare(x), y, objective)
             if self.stop is not None:
                 total += objective.value(outputs, y)

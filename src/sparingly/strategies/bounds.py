@@ -179,7 +179,7 @@ class Bounds:
         if self.norm != math.inf:
             norms = np.hypot(self._by_class[:, None], self._by_class[None, :])
             lead = score[:, None, :] - score[:, :, None]
-            return ~(lead > norms * w[:, None, None]).any(2)
+            return np.logical_not((lead > norms * w[:, None, None]).any(2))
         cost, ranked = self._by_class[self._order], score[:, self._order]
         cheaper = np.maximum.accumulate(ranked, 1) - cost * w[:, None]
         dearer = np.maximum.accumulate((ranked - cost * w[:, None])[:, ::-1], 1)[:, ::-1]

@@ -85,7 +85,7 @@ class ClassifierStrategy(Strategy):
         possible = np.array(
             [s == self.game.symbols(action)[symbol] for s in self.game.feedback[action]], dtype=np.float32
         )
-        return possible / possible.sum()
+        return possible / np.float32(possible.sum())
 
     def _train(self) -> None:
         if len(self.memory):

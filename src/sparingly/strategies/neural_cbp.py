@@ -196,7 +196,8 @@ class NeuralCBP(Strategy):
 
     def _play(self, values: Mapping[str, Any], row: int) -> tuple[int, Why]:
         t = self.clock + 1 + self._options["rate_offset"]
-        rate, seen = self.bounds.rate(t), {}
+        rate = self.bounds.rate(t)
+        seen: dict[str, float] = {}
 
         def underplayed(action: int) -> bool:
             if values["comparison"].weighted[row, action] <= 0:
