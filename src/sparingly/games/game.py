@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparingly.games.matrices import checked_names, cost_matrix, symbol_matrix
+from sparingly.games.matrices import SymbolMatrix, checked_names, cost_matrix, symbol_matrix
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -66,8 +66,8 @@ class Game:
         return self._costs
 
     @property
-    def feedback(self) -> tuple[tuple[Symbol, ...], ...]:
-        """[action][outcome], the symbol shown."""
+    def feedback(self) -> SymbolMatrix:
+        """[action, outcome], the symbol shown."""
         return self._feedback
 
     @property

@@ -27,7 +27,26 @@ def cost_matrix(costs: Any, name: str = "costs", axes: str = _AXES) -> NDArray[n
     return np.array([[_cost(value, f"{name}[{i}, {j}]") for j, value in enumerate(row)] for i, row in enumerate(rows)])
 
 
-def symbol_matrix(feedback: Any, shape: tuple[int, int]) -> tuple[tuple[Hashable, ...], ...]:
+class SymbolMatrix(tuple[tuple[Hashable, ...], ...]):
+    """Rows of symbols that may also be indexed as a matrix.
+
+    >>> symbols = SymbolMatrix((("-", "-"), ("A", "B")))
+    >>> symbols[1, 0], symbols[1], symbols.shape
+    ('A', ('A', 'B'), (2, 2))
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self), len(self[0])
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple):
+            row, column = key
+            return super().__getitem__(row)[column]
+        return super().__getitem__(key)
+
+
+def symbol_matrix(feedback: Any, shape: tuple[int, int]) -> SymbolMatrix:
     """Return hashable symbols of the given shape as tuples, or name the cell that is wrong.
 
     >>> symbol_matrix([["-", "-"], [["A"], "B"]], (2, 2))
@@ -42,7 +61,7 @@ def symbol_matrix(feedback: Any, shape: tuple[int, int]) -> tuple[tuple[Hashable
         raise ValueError(f"feedback is {found[0]} x {found[1]} but costs is {shape[0]} x {shape[1]}: {_AXES}{hint}")
     for i, row in enumerate(rows):
         _check_symbols(row, i)
-    return tuple(tuple(row) for row in rows)
+    return SymbolMatrix(tuple(row) for row in rows)
 
 
 def checked_names(names: Sequence[str] | None, kind: str, size: int, other_size: int) -> tuple[str, ...]:
