@@ -63,7 +63,7 @@ class Geometry:
             self.pareto, self.degenerate = tuple(range(game.n_outcomes)), ()
             self.dominated = tuple(range(game.n_outcomes, game.n_actions))
             self.neighbors = every_pair(self.pareto)
-            self.neighborhood = PairMapping(self.neighbors, lambda pair: pair)
+            self.neighborhood = PairMapping(self.neighbors, _alone)
         self.informative = tuple(a for a, informs in enumerate(game.informative_mask) if informs)
         self.observers: Mapping[Pair, dict[int, Matrix]] = PairMapping(self.neighbors, self._observers)
 
@@ -178,3 +178,8 @@ class Geometry:
     def __repr__(self) -> str:
         kinds = f"{len(self.pareto)} Pareto-optimal, {len(self.degenerate)} degenerate, {len(self.dominated)} dominated"
         return f"Geometry({self.observability} game: {kinds}, {len(self.neighbors)} neighbor pairs)"
+
+
+def _alone(pair: Pair) -> tuple[int, ...]:
+    """N+ of a pair that nobody joins; a function with a name, so that a geometry can be pickled."""
+    return pair

@@ -9,6 +9,7 @@ import sys
 from types import ModuleType
 
 from sparingly.strategies.always_ask import AlwaysAsk
+from sparingly.strategies.conformance import ConformanceError, check
 from sparingly.strategies.neural_cbp import NeuralCBP
 from sparingly.strategies.never_ask import NeverAsk
 from sparingly.strategies.random_asks import RandomAsks
@@ -33,11 +34,13 @@ __all__ = [
     "Assessment",
     "Decision",
     "AlwaysAsk",
+    "ConformanceError",
     "NeuralCBP",
     "NeverAsk",
     "RandomAsks",
     "StateError",
     "Strategy",
     "Why",
+    "check",
     "registered",
 ]

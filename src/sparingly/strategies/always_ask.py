@@ -18,6 +18,7 @@ class AlwaysAsk(ClassifierStrategy):
     name = "always_ask"
     summary = "asks about every observation"
     reference = "baseline"
+    beats_random = False
 
     def _rule(self, probability: Floats) -> tuple[bool, Why]:
         return True, Why("it asks about everything")

@@ -204,7 +204,7 @@ class NeuralCBP(Strategy):
                 return False
             _, count, _ = self._solve(values, row, action)
             seen.update(pseudo_count=count, rate=float(self.bounds.rate_weight[action] * rate))
-            return count < seen["rate"]
+            return bool(count < seen["rate"])
 
         action, field = self.bounds.choose(values["comparison"], row, underplayed)
         self.contradictions += field.contradiction

@@ -21,6 +21,7 @@ class RandomAsks(ClassifierStrategy):
     name = "random"
     summary = "asks with the same probability about every observation"
     reference = "baseline"
+    beats_random = False
 
     def __init__(self, game: Game, n_features: int | tuple[int, ...], *, p: float = 0.1, **options: Any) -> None:
         super().__init__(game, n_features, **options)

@@ -116,6 +116,8 @@ class Strategy(abc.ABC):
     """Which games it can play, in words."""
     stops_asking: ClassVar[bool] = False
     """Whether, by its definition, it may stop asking for ever after a handful of labels."""
+    beats_random: ClassVar[bool] = True
+    """Whether it must cost less than asking at random on an easy stream; False where its definition forbids that."""
 
     def __init__(self, game: Game, n_features: int | tuple[int, ...], *, seed: int = 0) -> None:
         self.game = game

@@ -1,0 +1,161 @@
+"""Checks that a run can be repeated: by its seed, in other blocks, from a state, from a copy, beside anything else."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from sparingly.learning import state
+from sparingly.strategies.conformance.case import (
+    Case,
+    Move,
+    Stream,
+    answer,
+    expect,
+    expect_same,
+    expect_scores,
+    move,
+    play,
+)
+from sparingly.strategies.strategy import Strategy
+
+
+def same_seed_same_decisions(case: Case) -> None:
+    """The same arguments and the same stream give the same decisions, to the last bit of their reasons."""
+    expect_same(case.moves, play(case.make(), case.stream), "on the second run with the same seed")
+
+
+def blocks_of_one_equal_blocks_of_many(case: Case) -> None:
+    """Assessing many observations at once, or too many, changes no decision."""
+    expect_same(case.moves, play(case.make(), case.stream, block=7), "in blocks of 7")
+    expect_same(case.moves, play(case.make(), case.stream, block=500), "in blocks of 500")
+    expect_same(case.moves, _play_stale(case), "when decided on assessments made before an update")
+
+
+def _play_stale(case: Case) -> list[Move]:
+    strategy, stream, moves = case.make(), case.stream, []
+    for start in range(0, len(stream), 29):
+        assessment = strategy.assess(stream.X[start : start + 29])
+        for row in range(len(assessment)):
+            decision = strategy.decide(assessment, row)
+            if decision.asks:
+                answer(strategy, stream, start + row, decision.action)
+            moves.append(move(decision))
+    return moves
+
+
+def looking_changes_nothing(case: Case) -> None:
+    """`assess` and `scores` leave the strategy as it was, and `scores` is a finite number for every outcome."""
+    strategy, stream = case.played, case.stream
+    before = state.dump(strategy.state_dict())
+    strategy.assess(stream.X)
+    expect_scores(strategy, stream.X[:9], "at the end of a run")
+    expect(state.dump(strategy.state_dict()) == before, "assess or scores changed the state")
+
+
+def saving_changes_nothing(case: Case) -> None:
+    """A state, written to bytes in the middle of a run and loaded into a new strategy, continues the same run.
+
+    The new strategy has another seed: everything that matters is in the state. A state is also taken while a symbol is
+    still to come.
+    """
+
+    def reload(strategy: Strategy) -> Strategy:
+        written = state.dump(strategy.state_dict())
+        fresh = case.make(seed=case.seed + 1).load_state_dict(state.load(written))
+        expect(state.dump(fresh.state_dict()) == written, "the state that was loaded is not the state that was saved")
+        return fresh
+
+    for when in (0, len(case.stream) // 2):
+        expect_same(case.moves, _interrupted(case, when, reload), f"after saving and loading before round {when + 1}")
+    asked = next((t for t, one in enumerate(case.moves) if one[2] and t > 10), None)
+    if asked is not None:
+        how = f"after saving and loading while the symbol of round {asked + 1} was to come"
+        expect_same(case.moves, _interrupted(case, asked, reload, before_symbol=True), how)
+
+
+def copies_go_their_own_way(case: Case) -> None:
+    """Deep copies and pickles continue the same run, and the original does not feel what its copy does."""
+
+    def pickled(strategy: Strategy) -> Strategy:
+        twin: Strategy = pickle.loads(pickle.dumps(strategy))
+        return twin
+
+    for how, duplicate in (("deep copy", copy.deepcopy), ("pickle", pickled)):
+        originals: list[tuple[Strategy, bytes]] = []
+
+        def leave(strategy: Strategy, duplicate: Any = duplicate, left: list[Any] = originals) -> Strategy:
+            left.append((strategy, state.dump(strategy.state_dict())))
+            twin: Strategy = duplicate(strategy)
+            return twin
+
+        expect_same(case.moves, _interrupted(case, len(case.stream) // 2, leave), f"in a {how}")
+        original, before = originals[0]
+        expect(state.dump(original.state_dict()) == before, f"playing on in a {how} changed the original")
+
+
+def _interrupted(
+    case: Case, when: int, change: Callable[[Strategy], Strategy], *, before_symbol: bool = False
+) -> list[Move]:
+    """A run whose strategy is replaced before round `when`, counted from 0, or before that round's symbol."""
+    strategy, stream, moves = case.make(), case.stream, []
+    for t in range(len(stream)):
+        if t == when and not before_symbol:
+            strategy = change(strategy)
+        decision = strategy.decide(strategy.assess(stream.X[t : t + 1]), 0)
+        if t == when and before_symbol:
+            strategy = change(strategy)
+        if decision.asks:
+            answer(strategy, stream, t, decision.action)
+        moves.append(move(decision))
+    return moves
+
+
+def global_random_state_is_left_alone(case: Case) -> None:
+    """Neither the strategy's numbers come from the global generators, nor does it draw from them or seed them."""
+    with _seeded(1):
+        before = _global_state()
+        first = play(case.make(), case.stream)
+        for name, was, now in zip(("random", "numpy.random", "torch"), before, _global_state(), strict=True):
+            expect(was == now, f"the global generator of {name} was drawn from or seeded")
+    with _seeded(2):
+        expect_same(first, play(case.make(), case.stream), "under another global seed")
+
+
+def _global_state() -> tuple[Any, Any, Any]:
+    kind, keys, *rest = np.random.get_state()
+    return random.getstate(), (kind, bytes(np.asarray(keys).data), *rest), bytes(torch.get_rng_state().numpy().data)
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    ours, numpys, torchs = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(ours)
+        np.random.set_state(numpys)
+        torch.set_rng_state(torchs)
+
+
+def outcomes_are_never_seen(case: Case) -> None:
+    """Another outcome behind the same symbol changes no decision: there is no way but the symbol."""
+    stream, game = case.stream, case.game
+    hidden = stream.outcomes.copy()
+    changed = 0
+    for t, (action, *_) in enumerate(case.moves):
+        others = [y for y, symbol in enumerate(game.feedback[action]) if symbol == game.feedback[action][hidden[t]]]
+        changed += len(others) > 1
+        hidden[t] = others[(others.index(int(hidden[t])) + 1) % len(others)]
+    moves = play(case.make(), Stream(stream.X, hidden))
+    expect_same(case.moves, moves, f"with {changed} other outcomes behind the same symbols")
