@@ -58,16 +58,19 @@ class Counts:
         return (padded(Phi) @ self.base)[: len(Phi)]
 
     def solve(self, phi: Tensor, against_base: Tensor | None = None) -> Tensor:
-        """G^-1 phi, `[size]`; `against_base` is its row of `against_base`, if it was computed for this version."""
+        """G^-1 phi, `[size]`; `against_base` is its row of `against_base`, if it was computed for this version.
+
+        A row of a block is copied first: sums over it round differently with where it lies in memory.
+        """
         first = self.against_base(phi[None])[0] if against_base is None else against_base
         if not len(self._directions):
-            return first
+            return first.clone()
         recent = self._directions["direction"]
-        return first - (recent @ phi) @ recent
+        return first - (recent @ phi.clone()) @ recent
 
     def add(self, phi: Tensor, solved: Tensor | None = None) -> None:
         """Count one more play at phi; `solved` is G^-1 phi if it is known."""
-        solved = self.solve(phi) if solved is None else solved
+        solved, phi = self.solve(phi) if solved is None else solved, phi.clone()
         self._directions.append(direction=solved / torch.sqrt(1 + phi @ solved))
         self._since_refresh.append(phi=phi)
         if len(self._directions) >= self.most_recent:

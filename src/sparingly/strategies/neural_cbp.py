@@ -217,7 +217,7 @@ class NeuralCBP(Strategy):
         if place is None:
             phi = self.network.embedding.isometric(values["compact"][row : row + 1])[0]
         else:
-            phi = values["phi"][place]
+            phi = values["phi"][place].clone()
         known = products[place] if place is not None and version == counts.version else None
         solved = counts.solve(phi, known)
         with_itself = solved if self._options["pseudo_count"] == "squared" else phi
