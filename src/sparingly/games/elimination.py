@@ -77,13 +77,20 @@ def restrict_classes(n_classes: int, higher: Iterable[Pair]) -> Survivors:
 
 
 def restrict_classes_matrix(signs: NDArray[np.int8]) -> Survivors:
-    """Return the same for an antisymmetric matrix of signs, [class, class], where +1 at (i, j) says j is higher."""
-    upward = signs > 0
-    degree = np.count_nonzero(upward, axis=1)
-    # A transitive order loses degree along every edge, which proves at once that there is no cycle.
-    if (upward & (degree[:, None] <= degree[None, :])).any():
-        components, _ = connected_components(upward, directed=True, connection="strong")
-        if components < len(signs):
+    """Return the same for a matrix of signs, [class, class]: +1 at (i, j) says j is higher, -1 that i is.
+
+    A pair may be stated on either side of the diagonal or on both.
+
+    >>> restrict_classes_matrix(np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]], dtype=np.int8))
+    Survivors(actions=(1, 2), pairs=((1, 2),))
+    """
+    up, down = signs > 0, signs < 0
+    above = up.sum(axis=1, dtype=np.int32) + down.sum(axis=0, dtype=np.int32)
+    # A transitive order has fewer above along every edge, which proves at once that there is no cycle.
+    fewer = above[:, None] > above[None, :]
+    if (up > fewer).any() or (down & (above[:, None] >= above[None, :])).any():
+        components, _ = connected_components(up | down.T, directed=True, connection="strong")
+        if components < len(signs) or signs.diagonal().any():
             return CONTRADICTION
-    actions = tuple(np.flatnonzero(degree == 0).tolist())
+    actions = tuple(np.flatnonzero(above == 0).tolist())
     return Survivors(actions, every_pair(actions))

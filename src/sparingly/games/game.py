@@ -117,9 +117,12 @@ class Game:
     def fingerprint(self) -> str:
         """A short hash of costs, feedback partition and names, the same in every process."""
         rows = zip(self._feedback, self._symbol_places, strict=True)
-        partition = [[places[symbol] for symbol in row] for row, places in rows]
-        content = [self._costs.tolist(), partition, self._actions, self._outcomes]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+        partition = np.array([[places[symbol] for symbol in row] for row, places in rows], dtype="<i4")
+        digest = hashlib.sha256(json.dumps([self._actions, self._outcomes]).encode())
+        # Adding zero makes -0.0 and 0.0, which are equal costs, the same bytes.
+        digest.update((self._costs + 0.0).astype("<f8").tobytes())
+        digest.update(partition.tobytes())
+        return digest.hexdigest()[:16]
 
     @cached_property
     def _symbol_places(self) -> tuple[dict[Symbol, int], ...]:

@@ -46,6 +46,10 @@ def analyze(game: Game) -> Geometry:
     return Geometry(game)
 
 
+def _itself(pair: Pair) -> tuple[int, ...]:
+    return pair
+
+
 class Geometry:
     """What `analyze` finds. Mappings over pairs are filled as they are asked for; arrays are read-only."""
 
@@ -63,9 +67,9 @@ class Geometry:
             self.pareto, self.degenerate = tuple(range(game.n_outcomes)), ()
             self.dominated = tuple(range(game.n_outcomes, game.n_actions))
             self.neighbors = every_pair(self.pareto)
-            self.neighborhood = PairMapping(self.neighbors, _alone)
+            self.neighborhood = PairMapping(self.neighbors, _itself)
         self.informative = tuple(a for a, informs in enumerate(game.informative_mask) if informs)
-        self.observers: Mapping[Pair, dict[int, Matrix]] = PairMapping(self.neighbors, self._observers)
+        self.observers: Mapping[Pair, dict[int, Matrix]] = PairMapping(self.neighbors, self.observe)
 
     @cached_property
     def signal(self) -> tuple[Matrix, ...]:
@@ -90,14 +94,21 @@ class Geometry:
 
     def is_observable(self, pair: Pair) -> bool:
         """Whether the feedback of all actions together tells which of two neighbors is better."""
+        if self._full:
+            return True
         return is_observable(self._differences([pair]), self._basis)
+
+    @cached_property
+    def _full(self) -> tuple[int, ...]:
+        """The actions that show the outcome."""
+        return tuple(a for a in self.informative if len(self.game.symbols(a)) == self.game.n_outcomes)
 
     @cached_property
     def _basis(self) -> Matrix:
         return row_basis(self.signal)
 
     def _all_observable(self) -> bool:
-        if any(len(self.game.symbols(a)) == self.game.n_outcomes for a in self.informative):
+        if self._full:
             return True
         # In closed form every pair is a difference of two pairs with class 0.
         pairs = self.neighbors if self.error_costs is None else [(0, j) for j in self.pareto[1:]]
@@ -115,20 +126,26 @@ class Geometry:
         return self.informative
 
     def observe(self, pair: Pair, widths: Mapping[int, float] | None = None) -> dict[int, Matrix]:
-        """Return observer vectors of smallest total width for unequal widths of the actions' estimates."""
+        """Return observer vectors of smallest total width for these widths of the actions' estimates, 1 by default."""
         signals = {a: self.signal[a] for a in self.observer_actions(pair)}
+        if not self.is_observable(pair):
+            raise ValueError(f"no feedback observes which of actions {pair[0]} and {pair[1]} is cheaper")
         return observer_vectors(signals, self._differences([pair])[0], widths)
 
-    def _observers(self, pair: Pair) -> dict[int, Matrix]:
-        return self.observe(pair)
+    def centred(self, i: int, j: int) -> tuple[dict[int, Matrix], float]:
+        """Return the observer vectors with their middles taken away, and the constant these add up to.
+
+        Their largest entries are the half-spans, the smallest width there is; the estimates must then sum to 1.
+        """
+        middles = {a: (v.max() + v.min()) / 2 for a, v in self.observers[i, j].items()}
+        return {a: v - middles[a] for a, v in self.observers[i, j].items()}, float(sum(middles.values()))
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
         """W_a, [action]: the largest entry of an action's observer vectors over all neighbor pairs."""
         weights = np.zeros(self.game.n_actions)
-        full = [a for a in self.informative if len(self.game.symbols(a)) == self.game.n_outcomes]
-        if self.error_costs is not None and full:
-            weights[full] = self.error_costs.max() / len(full)
+        if self.error_costs is not None and self._full:
+            weights[list(self._full)] = self.error_costs.max() / len(self._full)
             return weights
         for pair in self.neighbors:
             for action, vector in self.observers[pair].items():
@@ -138,8 +155,9 @@ class Geometry:
     def restrict(self, signs: Signs | NDArray[np.int8]) -> Survivors:
         """Return the actions and pairs that survive confident signs of (c_i - c_j) p.
 
-        `signs` maps pairs (i, j) to +1 or -1, or is an antisymmetric matrix [action, action] with 0 where there is
-        no confidence. Signs that no distribution has together leave `Survivors((), ())`, a contradiction.
+        `signs` maps pairs (i, j) to +1 or -1; or it is a matrix of integers, [action, action], with 0 where there is
+        no confidence, and may state a pair on either side of the diagonal or on both. Signs that no distribution has
+        together leave `Survivors((), ())`, whose `contradiction` is true.
         """
         if isinstance(signs, np.ndarray):
             return self._restrict_matrix(signs)
@@ -151,11 +169,11 @@ class Geometry:
 
     def _restrict_matrix(self, signs: NDArray[np.int8]) -> Survivors:
         n_classes = self.game.n_outcomes
-        if signs.shape != (self.game.n_actions,) * 2 or (signs != -signs.T).any():
-            raise ValueError(f"signs of shape {signs.shape} must be antisymmetric, one row and column per action")
-        if self.error_costs is not None and not signs[n_classes:].any():
+        if signs.shape != (self.game.n_actions,) * 2:
+            raise ValueError(f"signs is {signs.shape}: it must have one row and one column per action")
+        if self.error_costs is not None and not (signs[n_classes:].any() or signs[:, n_classes:].any()):
             return restrict_classes_matrix(signs[:n_classes, :n_classes])
-        return self._elimination.restrict((i, j) for i, j in np.argwhere(signs > 0).tolist())
+        return self._elimination.restrict((i, j) for i, j in np.argwhere((signs > 0) | (signs.T < 0)).tolist())
 
     def _edges(self, signs: Signs) -> Iterator[Pair]:
         for pair, sign in signs.items():
@@ -178,8 +196,3 @@ class Geometry:
     def __repr__(self) -> str:
         kinds = f"{len(self.pareto)} Pareto-optimal, {len(self.degenerate)} degenerate, {len(self.dominated)} dominated"
         return f"Geometry({self.observability} game: {kinds}, {len(self.neighbors)} neighbor pairs)"
-
-
-def _alone(pair: Pair) -> tuple[int, ...]:
-    """N+ of a pair that nobody joins; a function with a name, so that a geometry can be pickled."""
-    return pair

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 TOLERANCE = 1e-9
 """The one tolerance: what is smaller, relative to the scale of the costs, counts as zero."""
 
 Matrix = NDArray[np.float64]
-
-# Its stubs know neither all options nor that a solved program has a solution.
-_solve: Any = linprog
-
-# The tightest HiGHS allows, so that its own slack stays well below ours.
-_OPTIONS: dict[str, Any] = {
-    "primal_feasibility_tolerance": 1e-10,
-    "dual_feasibility_tolerance": 1e-10,
-    "presolve": False,
-}
 
 
 class Slack(NamedTuple):
@@ -41,37 +31,29 @@ def largest_slack(strict: Matrix, weak: Matrix, equal: Matrix, *, interior: bool
     Rows are scaled to largest entry 1 first, so that t means the same whatever the costs are measured in.
 
     >>> nothing = np.empty((0, 2))
-    >>> float(largest_slack(np.array([[4.0, -4.0]]), nothing, nothing).value)
+    >>> largest_slack(np.array([[4.0, -4.0]]), nothing, nothing).value
     1.0
-    >>> float(largest_slack(np.array([[2.0, -1.0], [-1.0, 2.0]]), nothing, nothing).value)
+    >>> largest_slack(np.array([[2.0, -1.0], [-1.0, 2.0]]), nothing, nothing).value
     0.25
     """
     n_strict, n_outcomes = strict.shape
     if interior:
         strict = np.vstack([strict, np.eye(n_outcomes)])
-    upper = np.vstack([np.c_[-scaled(strict), np.ones(len(strict))], np.c_[-scaled(weak), np.zeros(len(weak))]])
-    equality = np.vstack([np.c_[scaled(equal), np.zeros(len(equal))], np.r_[np.ones(n_outcomes), 0.0]])
-    result = _solve(
-        np.r_[np.zeros(n_outcomes), -1.0],
-        A_ub=upper,
-        b_ub=np.zeros(len(upper)),
-        A_eq=equality,
-        b_eq=np.r_[np.zeros(len(equal)), 1.0],
-        bounds=[(0, 1)] * n_outcomes + [(-2, 1)],
-        method="highs-ds",
-        options=_OPTIONS,
-    )
-    if result.x is None:
+    rows = np.zeros((len(strict) + len(weak) + len(equal) + 1, n_outcomes + 1))
+    rows[:-1, :-1] = _scaled(np.vstack([strict, weak, equal]))
+    rows[-1, :-1] = 1.0
+    rows[: len(strict), -1] = -1.0
+    lower = np.zeros(len(rows))
+    upper = np.full(len(rows), np.inf)
+    lower[-1] = upper[-1] = 1.0
+    upper[len(strict) + len(weak) : -1] = 0.0
+    bounds = np.zeros(n_outcomes + 1), np.ones(n_outcomes + 1)
+    bounds[0][-1] = -2.0
+    solution = maximise(np.r_[np.zeros(n_outcomes), 1.0], rows, (lower, upper), bounds)
+    if solution is None:
         return Slack(-np.inf, np.full(n_outcomes, np.nan), tuple(range(n_strict)))
-    binding = np.flatnonzero(result.ineqlin.marginals[:n_strict])
-    return Slack(float(result.x[-1]), np.asarray(result.x[:-1]), tuple(binding.tolist()))
-
-
-def scaled(rows: Matrix) -> Matrix:
-    """Return the rows, each divided by its largest entry's size; rows of zeros stay."""
-    size = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
-    scaled_rows: Matrix = rows / np.where(size > 0, size, 1.0)
-    return scaled_rows
+    point, duals = solution
+    return Slack(float(point[-1]), point[:-1], tuple(np.flatnonzero(duals[:n_strict]).tolist()))
 
 
 def largest_minimum(costs: Matrix) -> float:
@@ -81,12 +63,56 @@ def largest_minimum(costs: Matrix) -> float:
     0.333333
     """
     n_rows, n_outcomes = costs.shape
-    result = _solve(
-        np.r_[np.zeros(n_outcomes), -1.0],
-        A_ub=np.c_[-costs, np.ones(n_rows)],
-        b_ub=np.zeros(n_rows),
-        A_eq=np.r_[np.ones(n_outcomes), 0.0][None],
-        b_eq=[1.0],
-        bounds=[(0, 1)] * n_outcomes + [(None, None)],
-    )
-    return float(result.x[-1])
+    rows = np.vstack([np.c_[costs, np.full(n_rows, -1.0)], np.r_[np.ones(n_outcomes), 0.0]])
+    limits = np.r_[np.zeros(n_rows), 1.0], np.r_[np.full(n_rows, np.inf), 1.0]
+    bounds = np.r_[np.zeros(n_outcomes), -np.inf], np.full(n_outcomes + 1, np.inf)
+    solution = maximise(np.r_[np.zeros(n_outcomes), 1.0], rows, limits, bounds)
+    if solution is None:
+        raise RuntimeError("the value of a matrix game was not found")
+    return float(solution[0][-1])
+
+
+def maximise(
+    objective: Matrix, rows: Matrix, limits: tuple[Matrix, Matrix], bounds: tuple[Matrix, Matrix]
+) -> tuple[Matrix, Matrix] | None:
+    """Maximise objective x with limits on rows x and bounds on x: the solution and its duals, None if infeasible."""
+    program = highspy.HighsLp()
+    program.num_row_, program.num_col_ = rows.shape
+    program.sense_ = highspy.ObjSense.kMaximize
+    program.col_cost_ = objective
+    program.col_lower_, program.col_upper_ = bounds
+    program.row_lower_, program.row_upper_ = limits
+    at, column = np.nonzero(rows)
+    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    program.a_matrix_.start_ = np.searchsorted(at, np.arange(len(rows) + 1))
+    program.a_matrix_.index_ = column
+    program.a_matrix_.value_ = rows[at, column]
+    for options in _OPTIONS:
+        solver = _solver(options)
+        solver.passModel(program)
+        solver.run()
+        status = solver.getModelStatus()
+        if status == highspy.HighsModelStatus.kOptimal:
+            solution = solver.getSolution()
+            return np.array(solution.col_value), np.array(solution.row_dual)
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return None
+    raise RuntimeError(f"a linear program of {len(rows)} rows ended with {status}")
+
+
+# The tightest tolerances HiGHS allows, so that its own stay well below ours; its defaults if it cannot keep them.
+_TIGHT: dict[str, Any] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_OPTIONS: tuple[dict[str, Any], ...] = ({**_TIGHT, "presolve": "off"}, {**_TIGHT, "presolve": "on"}, {})
+
+
+def _solver(options: dict[str, Any]) -> highspy.Highs:
+    solver: highspy.Highs = highspy.Highs()  # type: ignore[no-untyped-call]
+    for name, value in {"output_flag": False, "solver": "simplex", "parallel": "off", **options}.items():
+        solver.setOptionValue(name, value)
+    return solver
+
+
+def _scaled(rows: Matrix) -> Matrix:
+    size = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    scaled: Matrix = rows / np.where(size > 0, size, 1.0)
+    return scaled

@@ -99,11 +99,10 @@ def _row(row: Any, name: str, axes: str) -> list[Any]:
     if isinstance(row, str | bytes | dict) or not isinstance(row, Iterable):
         raise ValueError(f"{name} is {row!r}: it must be a row of a matrix, {axes}")
     # Plain Python values, so that symbols hash and print alike wherever they came from.
-    return row.tolist() if isinstance(row, np.ndarray) else [_plain(value) for value in row]
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    values = list(row.tolist()) if isinstance(row, np.ndarray) else list(row)
+    if any(issubclass(kind, np.generic) for kind in set(map(type, values))):
+        return [value.item() if isinstance(value, np.generic) else value for value in values]
+    return values
 
 
 def _cost(value: Any, cell: str) -> float:

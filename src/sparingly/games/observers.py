@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.optimize import linprog
 
 from sparingly.games.game import Game
-from sparingly.games.linear import TOLERANCE, Matrix
+from sparingly.games.linear import TOLERANCE, Matrix, maximise
 
 # Small enough to decide only between solutions of the same width.
 _TIE = 1e-6
@@ -20,9 +19,9 @@ def signal_matrix(game: Game, action: int) -> Matrix:
     >>> signal_matrix(Game([[0, 1, 2]], [["b", "a", "b"]]), 0).tolist()
     [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
-    matrix = np.zeros((len(game.symbols(action)), game.n_outcomes))
-    places = [game.symbol_index(action, symbol) for symbol in game.feedback[action]]
-    matrix[places, np.arange(game.n_outcomes)] = 1.0
+    place = {symbol: k for k, symbol in enumerate(game.symbols(action))}
+    matrix = np.zeros((len(place), game.n_outcomes))
+    matrix[[place[symbol] for symbol in game.feedback[action]], np.arange(game.n_outcomes)] = 1.0
     matrix.setflags(write=False)
     return matrix
 
@@ -67,20 +66,19 @@ def _smallest_width(signals: Mapping[int, Matrix], target: Matrix, widths: Mappi
     owner = np.repeat(np.eye(len(sizes)), sizes, axis=0)
     n = sum(sizes)
     # Variables: v = positive - negative, the middle of each action's vector, its half-span.
-    around = np.block([[np.eye(n), -np.eye(n), -owner, -owner], [-np.eye(n), np.eye(n), owner, -owner]])
-    half_span_cost = np.array([widths.get(a, 1.0) for a in signals])
-    result = linprog(
-        np.r_[np.full(2 * n, _TIE), np.zeros(len(sizes)), half_span_cost],
-        A_ub=around,
-        b_ub=np.zeros(2 * n),
-        A_eq=np.c_[identity, -identity, np.zeros((len(target), 2 * len(sizes)))],
-        b_eq=target,
-        bounds=[(0, None)] * (2 * n) + [(None, None)] * len(sizes) + [(0, None)] * len(sizes),
-        method="highs",
+    below = np.hstack([np.eye(n), -np.eye(n), -owner, owner])
+    above = np.hstack([np.eye(n), -np.eye(n), -owner, -owner])
+    sums = np.hstack([identity, -identity, np.zeros((len(target), 2 * len(sizes)))])
+    free = np.r_[np.zeros(2 * n), np.full(len(sizes), -np.inf), np.zeros(len(sizes))]
+    solution = maximise(
+        -np.r_[np.full(2 * n, _TIE), np.zeros(len(sizes)), [widths.get(a, 1.0) for a in signals]],
+        np.vstack([below, above, sums]),
+        (np.r_[np.zeros(n), np.full(n, -np.inf), target], np.r_[np.full(n, np.inf), np.zeros(n), target]),
+        (free, np.full(len(free), np.inf)),
     )
-    if result.x is None:
+    if solution is None:
         raise ValueError("these actions do not observe the difference of costs")
-    values = result.x[:n] - result.x[n : 2 * n]
+    values = solution[0][:n] - solution[0][n : 2 * n]
     values[np.abs(values) <= TOLERANCE] = 0.0
     used = values != 0
     values[used] += np.linalg.lstsq(identity[:, used], target - identity @ values, rcond=None)[0]
