@@ -12,12 +12,14 @@ from collections.abc import Sequence
 import typer
 
 import sparingly
+from sparingly.experiments.demo_command import demo
 from sparingly.games.command import game
 
 app = typer.Typer(
     help="Ask experts sparingly.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 app.command()(game)
+app.command()(demo)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,0 +1,18 @@
+"""The demo plays real streams and shows that asking well is cheaper than asking always, never or at random."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparingly.experiments.demo import demo
+
+
+def test_asking_well_pays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "demo.png"
+    for results in demo(picture, horizon=1500):
+        cost = {result.label: float(result.cost[-1]) for result in results}
+        assert cost["NeuralCBP"] < min(cost[other] for other in cost if "ask" in other)
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert "total cost" in capsys.readouterr().out
