@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sparingly.games import full_information as full_information
     from sparingly.games import label_efficient as label_efficient
     from sparingly.games import no_information as no_information
+    from sparingly.live.agent import Agent as Agent
+    from sparingly.live.records import Ticket as Ticket
     from sparingly.strategies import NeuralCBP as NeuralCBP
     from sparingly.strategies.strategy import Assessment as Assessment
     from sparingly.strategies.strategy import Decision as Decision
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Agent": "live.agent",
+    "Ticket": "live.records",
     "Game": "games",
     "Geometry": "games",
     "analyze": "games",

@@ -17,6 +17,7 @@ from torch import Tensor
 from sparingly.games import Game
 
 STATE_VERSION = 1
+_NEVER = 2**31
 
 
 class StateError(ValueError):
@@ -119,6 +120,14 @@ class Strategy(abc.ABC):
     beats_random: ClassVar[bool] = True
     """Whether it must cost less than asking at random on an easy stream; False where its definition forbids that."""
 
+    made_with: Mapping[str, Any]
+    """The keyword arguments it was made with besides the game and the features: enough to make it again."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        strategy = super().__new__(cls)
+        strategy.made_with = {name: value for name, value in options.items() if name not in ("game", "n_features")}
+        return strategy
+
     def __init__(self, game: Game, n_features: int | tuple[int, ...], *, seed: int = 0) -> None:
         self.game = game
         self.shape = _shape(n_features)
@@ -130,6 +139,8 @@ class Strategy(abc.ABC):
         """Updates made so far."""
         self.n_labels = 0
         """Symbols of informative actions learned so far."""
+        self.trains = True
+        """While False, updates that fall due are left alone: another copy trains, and this one only decides."""
         self._due = False
 
     # what a subclass writes
@@ -219,6 +230,8 @@ class Strategy(abc.ABC):
 
     def rounds_to_update(self) -> int:
         """For how many rounds from now an assessment stays valid, if no label brings an earlier update."""
+        if not self.trains:
+            return _NEVER
         return 1 if self._due else max(1, self._due_in())
 
     def scores(self, X: ArrayLike | Tensor) -> NDArray[np.float64]:
@@ -268,6 +281,8 @@ class Strategy(abc.ABC):
                 raise StateError(f"the state is for {what} {theirs.get(what)!r}, not {ours!r}")
 
     def _update(self) -> None:
+        if not self.trains:
+            return
         self._due = False
         self._train()
         self.generation += 1

@@ -1,0 +1,548 @@
+"""The agent: observations in, tickets out, answers whenever people find the time; nothing acknowledged is ever lost."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
+
+from sqlalchemy import Connection, select
+
+from sparingly.games import Game, label_efficient
+from sparingly.live import answering, leases, observing, snapshots
+from sparingly.live.costs import read_costs
+from sparingly.live.errors import AgentError, StoreError
+from sparingly.live.features import rows
+from sparingly.live.gathering import Gathering
+from sparingly.live.learner import Learner
+from sparingly.live.limits import Asking, Limits
+from sparingly.live.mind import Inline, Mind
+from sparingly.live.observing import Observation
+from sparingly.live.payloads import checked_payload
+from sparingly.live.records import SKIPPED, UNKNOWN, WITHDRAWN, Entry, Label, Question, Ticket
+from sparingly.live.settings import Settings, checked_classes, choose_strategy, maker
+from sparingly.live.store import Store, backend_of
+from sparingly.live.tables import tickets
+from sparingly.strategies import registered
+from sparingly.strategies.strategy import Strategy
+
+log = logging.getLogger(__name__)
+
+SNAPSHOT_EVERY = 1000
+SNAPSHOT_SECONDS = 1.0
+"""A snapshot is kept after so many events, or so much time spent on them: what opening has to replay at most."""
+
+
+class Agent:
+    """Announces a class for each observation or asks a person, who answers when there is time.
+
+    Everything that was returned is on disk before it is returned. An agent made where one with the same settings
+    already is continues it.
+
+    Parameters
+    ----------
+    classes
+        The names of two or more classes.
+    n_features
+        The number of features, or the shape of an image; learned from the first observation when left out.
+    costs
+        What a mistake costs: a matrix [announced, true], a DataFrame with axes so named, or a list of records
+        `{"announced": ..., "true": ..., "cost": ...}`; 1 an error when left out.
+    query_cost
+        The price of a question.
+    path
+        An SQLite file, or the URL of a PostgreSQL database.
+    seed
+        The strategy's seed.
+    training
+        "inline" trains inside the calls, deterministically; "background" trains aside and never makes a call wait.
+    strategy
+        A strategy's name, or an instance; ours where the game allows it when left out.
+    options
+        What a strategy named by its name is made with, plain values.
+    game
+        Any label-efficient game in place of `costs` and `query_cost`: several experts, coarse questions.
+    max_open, max_per_hour, max_per_day
+        Limits on questions; where they forbid one, the prediction is announced.
+    audit_rate
+        The chance that an observation that would not be asked is asked all the same, to know how often the agent is
+        right; the default strategy asks such questions by itself.
+    keep
+        For how many events back an answer can be unlearned exactly.
+    clock
+        The time in seconds; another one for tests.
+
+    Examples
+    --------
+    >>> import tempfile, sparingly as sp
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = f"{folder.name}/fruit.db"
+    >>> agent = sp.Agent(classes=["apple", "pear"], n_features=2, path=path, strategy="neural_cbp")
+    >>> tickets = [agent.observe([0.1 * i, 1.0]) for i in range(3)]
+    >>> [ticket.asks for ticket in tickets]
+    [False, False, True]
+    >>> agent.answer(tickets[2].id, "pear")
+    >>> agent.close()
+    >>> [(entry.status, entry.label) for entry in sp.Agent.open(path).history()]
+    [('announced', None), ('announced', None), ('answered', 'pear')]
+    """
+
+    def __init__(
+        self,
+        classes: Sequence[Label],
+        n_features: int | tuple[int, ...] | None = None,
+        *,
+        costs: Any = None,
+        query_cost: float = 1.0,
+        path: str | os.PathLike[str] = "agent.db",
+        seed: int = 0,
+        training: str = "inline",
+        strategy: str | Strategy | None = None,
+        options: Mapping[str, Any] | None = None,
+        game: Game | None = None,
+        feature_names: Sequence[str] | None = None,
+        max_open: int | None = None,
+        max_per_hour: int | None = None,
+        max_per_day: int | None = None,
+        audit_rate: float = 0.0,
+        keep: int = 20_000,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        instance = strategy if isinstance(strategy, Strategy) else None
+        names = checked_classes(classes)
+        if game is None:
+            game = _game(names, costs, query_cost) if instance is None else instance.game
+        _check_game(game, names, costs, query_cost, instance)
+        plain = _plain(instance.made_with if instance is not None else options or {})
+        if plain is None and instance is None:
+            raise AgentError(f"options is {options!r}: it must be plain values")
+        shape = _shape(n_features, feature_names, instance)
+        if not isinstance(strategy, str):
+            strategy = instance.name if instance is not None else choose_strategy(game, shape, plain or {}, seed)
+        settings = Settings(
+            classes=names,
+            costs=tuple(tuple(float(c) for c in row) for row in game.costs),
+            feedback=tuple(tuple(row) for row in game.feedback),
+            actions=game.actions,
+            outcomes=game.outcomes,
+            strategy=strategy,
+            instance=plain is None or (instance is not None and instance.name not in registered()),
+            options={name: value for name, value in (plain or {}).items() if name != "seed"},
+            seed=seed if instance is None else instance.seed,
+            training=_training(training),
+            audit_rate=_rate(audit_rate),
+            keep=keep,
+            limits=Limits(max_open, max_per_hour, max_per_day),
+            shape=shape,
+            names=tuple(map(str, feature_names)) if feature_names is not None else None,
+        )
+        _try(settings, instance)
+        if not backend_of(path).exists():
+            Store.create(path, settings, state=None if instance is None else Learner(instance).state())
+        self._start(Store.open(path), instance, settings, None, clock)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        strategy: Strategy | None = None,
+        training: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """Continue an agent, after a crash or a night: its decisions are the ones it would have made anyway.
+
+        `strategy` is needed if the agent was made with an instance that cannot be made again from its name.
+        """
+        agent = cls.__new__(cls)
+        agent._start(Store.open(path), strategy, None, training, clock)
+        return agent
+
+    def _start(
+        self,
+        store: Store,
+        instance: Strategy | None,
+        asked_for: Settings | None,
+        training: str | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._instance = instance
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._closed: str | None = None
+        self._gathering = Gathering(self._serve, self._lock)
+        self._mind: Mind | None = None
+        self._snapshot_at = 0
+        self._seconds = 0.0
+        try:
+            differs = store.settings.differs(asked_for) if asked_for is not None else None
+            if differs is not None:
+                raise StoreError(f"{store.backend.name} is an agent whose {differs}: open it, or choose another place")
+            self._training = _training(training or (asked_for or store.settings).training)
+            store.backend.on_taken = lambda: self._close("another agent of this process has opened its file")
+            if store.settings.shape is not None:
+                with store.reading() as connection:
+                    self._snapshot_at = next(iter(snapshots.places(connection)), 0)
+                    self._follow(connection, store.head(connection))
+                self._snapshot()
+        except BaseException:
+            store.close()
+            raise
+
+    # observations
+
+    def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
+        """Decide on one observation; the ticket is on disk when it is returned.
+
+        With an `id` of the caller's own a repeated call returns the same ticket and does nothing.
+        """
+        return self._observe([x], None if id is None else [id], None if payload is None else [payload])[0]
+
+    def observe_many(
+        self, X: Any, *, ids: Sequence[str | int | None] | None = None, payloads: Sequence[Any] | None = None
+    ) -> list[Ticket]:
+        """Decide on a block of observations in order, all of them on disk in one go or none."""
+        return self._observe(rows(X), ids, payloads)
+
+    def _observe(self, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None) -> list[Ticket]:
+        for what, given in (("ids", ids), ("payloads", payloads)):
+            if given is not None and len(given) != len(X):
+                raise AgentError(f"there are {len(given)} {what} for {len(X)} observations")
+        if not len(X):
+            return []
+        self._settle(X[0])
+        schema = self._store.settings.schema
+        return self._gathering(
+            [
+                Observation(
+                    schema.read(x),
+                    observing.checked_id(ids[i]) if ids is not None else None,
+                    checked_payload(payloads[i]) if payloads is not None else None,
+                )
+                for i, x in enumerate(X)
+            ]
+        )
+
+    def _settle(self, first: Any) -> None:
+        """Learn shape and names from the first observation, once."""
+        with self._lock:
+            self._check_open()
+            settings = self._store.settings
+            settled = settings.with_schema(settings.schema.settle(first))
+            if settled == settings:
+                return
+            settled.schema.read(first)
+            _try(settled, self._instance)
+            with self._store.writing() as connection:
+                self._store.keep_settings(connection, settled)
+
+    def _serve(self, requests: Sequence[list[Observation]]) -> list[list[Ticket] | BaseException]:
+        """Decide on and write the observations of several calls in one transaction; an error fails its own call."""
+        self._check_open()
+        mind = self._wake()
+        try:
+            with self._store.writing() as connection:
+                head = self._store.head(connection)
+                self._follow(connection, head)
+                there = observing.known(connection, (o.id for call in requests for o in call if o.id is not None))
+                accepted, errors = _accept(requests, there)
+                written = self._write(connection, head, accepted, mind)
+        except BaseException:
+            mind.failed()
+            raise
+        mind.decided(head + len(written))
+        self._snapshot()
+        by_id = {**there, **{row.id: row for row in written}}
+        nameless = iter([row for row, o in zip(written, accepted, strict=True) if o.id is None])
+        classes = self._store.settings.classes
+        return [
+            error or [observing.ticket_of(by_id[o.id] if o.id is not None else next(nameless), classes) for o in call]
+            for call, error in zip(requests, errors, strict=True)
+        ]
+
+    def _write(self, connection: Connection, head: int, new: Sequence[Observation], mind: Mind) -> list[Any]:
+        if not new:
+            return []
+        settings, now = self._store.settings, self._clock()
+        began = time.perf_counter()
+        decisions = mind.decide([o.x for o in new])
+        self._seconds += time.perf_counter() - began
+        asking = Asking(connection, settings.limits, now)
+        question = answering.labelling_action(settings.game) if settings.audit_rate else 0
+        made = [
+            observing.ticket_row(head + 1 + i, now, o, decision, settings, asking, question)
+            for i, (o, decision) in enumerate(zip(new, decisions, strict=True))
+        ]
+        observing.write(connection, head, new, made)
+        return [_Row(row) for row in made]
+
+    # answers
+
+    def answer(self, ticket_id: str, label: Any, *, expert: str | None = None) -> None:
+        """Tell the true class: late, out of order, again; a different class than before is a correction.
+
+        A named expert whose lease has run out is refused.
+        """
+        settings = self._store.settings
+        game = settings.game
+
+        def change(connection: Connection, row: Any, now: float) -> answering.Change | None:
+            said = answering.meaning(game, settings.classes, row.action, label)
+            return answering.answered(connection, row, said, expert, now)
+
+        self._change(ticket_id, change)
+
+    def skip(self, ticket_id: str, *, expert: str | None = None) -> None:
+        """Set a question aside; a named expert's skip leaves it open for the others."""
+        self._change(ticket_id, lambda c, row, now: answering.set_aside(c, row, SKIPPED, expert, now))
+
+    def dont_know(self, ticket_id: str, *, expert: str | None = None) -> None:
+        """Close a question to which the person has no answer."""
+        self._change(ticket_id, lambda c, row, now: answering.set_aside(c, row, UNKNOWN, expert, now))
+
+    def withdraw(self, ticket_id: str) -> None:
+        """Take an observation back for good: it is not asked any more, and takes no answer."""
+        self._change(ticket_id, lambda c, row, now: answering.set_aside(c, row, WITHDRAWN, None, now))
+
+    def reopen(self, ticket_id: str, *, expert: str | None = None) -> None:
+        """Undo: take an answer back and unlearn it, or put a question that was set aside on the table again."""
+        self._change(ticket_id, lambda c, row, now: answering.reopened(c, row, expert))
+
+    def _change(self, ticket_id: str, rule: Callable[[Connection, Any, float], answering.Change | None]) -> None:
+        with self._lock:
+            self._check_open()
+            now = self._clock()
+            with self._store.writing() as connection:
+                row = answering.find(connection, ticket_id)
+                change = rule(connection, row, now)
+                if change is None:
+                    return
+                head = self._store.head(connection)
+                answering.write(connection, row, change, head + 1, now)
+            with self._store.reading() as connection:
+                self._follow(connection, head + 1)
+            self._snapshot()
+
+    # questions
+
+    def pending(self, limit: int | None = None) -> list[Ticket]:
+        """The open questions, oldest first."""
+        with self._reading() as connection:
+            found = leases.offered(connection, None, limit, self._clock())
+        return [observing.ticket_of(row, self._store.settings.classes) for row in found]
+
+    def questions(
+        self, expert: str | None = None, *, limit: int | None = 1, lease_seconds: float = 600.0
+    ) -> list[Question]:
+        """The next open questions with what a person needs to see.
+
+        A named expert has them lent for a time, in which no one else gets them; without a name they are only shown.
+        """
+        if lease_seconds <= 0:
+            raise AgentError(f"lease_seconds is {lease_seconds}: it must be positive")
+        now = self._clock()
+        settings = self._store.settings
+        if expert is None:
+            with self._reading() as connection:
+                found = leases.offered(connection, None, limit, now)
+                return leases.questions_of(connection, found, settings, None, None)
+        with self._lock:
+            self._check_open()
+            with self._store.writing() as connection:
+                found = leases.offered(connection, expert, limit, now)
+                leases.lend(connection, found, expert, now + lease_seconds)
+                return leases.questions_of(connection, found, settings, expert, now + lease_seconds)
+
+    def history(self, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+        """Every ticket in order, as it stands now; `after` and `limit` to read it in pieces."""
+        settings = self._store.settings
+        game = settings.game
+        with self._reading() as connection:
+            query = select(tickets).order_by(tickets.c.seq).limit(limit)
+            if after is not None:
+                query = query.where(tickets.c.seq > answering.find(connection, after).seq)
+            return [_entry(row, settings, game) for row in connection.execute(query)]
+
+    # life
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        return self._store.settings.classes
+
+    @property
+    def settings(self) -> Settings:
+        return self._store.settings
+
+    def close(self) -> None:
+        """Keep a snapshot and give the database back."""
+        self._close("it was closed")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _close(self, why: str) -> None:
+        with self._lock:
+            if self._closed is None:
+                self._snapshot(closing=True)
+                self._closed = why
+                if self._mind is not None:
+                    self._mind.close()
+                self._store.close()
+
+    def _check_open(self) -> None:
+        if self._closed is not None:
+            raise StoreError(f"the agent on {self._store.backend.name} is closed: {self._closed}")
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        self._check_open()
+        with self._store.reading() as connection:
+            yield connection
+
+    def _wake(self) -> Mind:
+        if self._mind is None:
+            self._mind = Inline(self._store, maker(self._store.settings, self._instance))
+        return self._mind
+
+    def _follow(self, connection: Connection, head: int) -> None:
+        began = time.perf_counter()
+        self._wake().follow(connection, head)
+        self._seconds += time.perf_counter() - began
+
+    def _snapshot(self, *, closing: bool = False) -> None:
+        """Keep the learner's state now and then; without one, opening only takes longer."""
+        learner = self._mind.learner if isinstance(self._mind, Inline) else None
+        events = learner.position - self._snapshot_at if learner is not None else 0
+        due = events >= SNAPSHOT_EVERY or self._seconds >= SNAPSHOT_SECONDS or closing
+        if learner is None or events < 1 or not due:
+            return
+        try:
+            state = learner.state()
+            with self._store.writing() as connection:
+                snapshots.write(connection, learner.position, state, self._store.head(connection))
+                snapshots.thin(connection, learner.position, self._store.settings.keep)
+        except StoreError as error:
+            log.warning("no snapshot was kept: %s", error)
+        self._snapshot_at, self._seconds = learner.position, 0.0
+
+
+class _Row:
+    """A row as it was just written, read like one that comes from the database."""
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self.__dict__.update(columns)
+        self.id = str(columns["id"])
+
+
+def _accept(
+    requests: Iterable[list[Observation]], there: Mapping[str, Any]
+) -> tuple[list[Observation], list[BaseException | None]]:
+    """The new observations of all calls that make sense, and for each call the reason why it does not."""
+    accepted: list[Observation] = []
+    errors: list[BaseException | None] = []
+    for call in requests:
+        try:
+            accepted = observing.fresh([*accepted, *call], there)
+            errors.append(None)
+        except AgentError as error:
+            errors.append(error)
+    return accepted, errors
+
+
+def _game(classes: Sequence[Label], costs: Any, query_cost: float) -> Game:
+    try:
+        return label_efficient(
+            len(classes), costs=read_costs(costs, classes), query_cost=query_cost, classes=[str(c) for c in classes]
+        )
+    except AgentError:
+        raise
+    except ValueError as error:
+        raise AgentError(str(error)) from None
+
+
+def _check_game(game: Game, classes: Sequence[Label], costs: Any, query_cost: float, instance: Strategy | None) -> None:
+    if not game.is_label_efficient:
+        raise AgentError("an agent needs a game whose first actions announce the classes and whose others ask")
+    if game.n_outcomes != len(classes):
+        raise AgentError(f"the game has {game.n_outcomes} outcomes for {len(classes)} classes")
+    if instance is not None and instance.game != game:
+        raise AgentError("the strategy plays another game than the one given")
+    if instance is not None and costs is not None and (_game(classes, costs, query_cost).costs != game.costs).any():
+        raise AgentError("the strategy's game has other costs than those given")
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Options as JSON gives them back, or None if they are more than plain values."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(dict(options), allow_nan=False))
+    except (TypeError, ValueError):
+        return None
+    return plain
+
+
+def _shape(
+    n_features: int | tuple[int, ...] | None, names: Sequence[str] | None, instance: Strategy | None
+) -> tuple[int, ...] | None:
+    if instance is not None:
+        return instance.shape
+    if n_features is None:
+        return (len(names),) if names is not None else None
+    shape = (n_features,) if isinstance(n_features, int) else tuple(n_features)
+    if not shape or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in shape):
+        raise AgentError(f"n_features is {n_features!r}: it must be a positive number or a shape of positive numbers")
+    if names is not None and (len(names),) != shape:
+        raise AgentError(f"there are {len(names)} feature names for {n_features} features")
+    return shape
+
+
+def _try(settings: Settings, instance: Strategy | None) -> None:
+    """Make the strategy once, so that a setting it refuses is refused now and not at the first observation."""
+    if instance is None and settings.strategy not in registered():
+        raise AgentError(f"strategy {settings.strategy!r} is unknown: there are {', '.join(registered())}")
+    if settings.shape is not None and instance is None:
+        try:
+            maker(settings, None)()
+        except (TypeError, ValueError) as error:
+            raise AgentError(f"strategy {settings.strategy!r} refuses these settings: {error}") from None
+
+
+def _training(training: str) -> str:
+    if training not in ("inline", "background"):
+        raise AgentError(f"training is {training!r}: it must be 'inline' or 'background'")
+    return training
+
+
+def _rate(rate: float) -> float:
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
+        raise AgentError(f"audit_rate is {rate!r}: it must be between 0 and 1")
+    return float(rate)
+
+
+def _entry(row: Any, settings: Settings, game: Game) -> Entry:
+    label: Label | None = None
+    if row.label is not None:
+        label = settings.classes[row.label]
+    elif row.symbol is not None:
+        asked = row.action if game.informative_mask[row.action] else answering.labelling_action(game)
+        label = str(game.symbols(asked)[row.symbol])
+    return Entry(
+        id=row.id,
+        prediction=settings.classes[row.prediction],
+        asks=bool(row.asks),
+        action=row.action,
+        label=label,
+        status=row.status,
+        why=row.why,
+        at=row.at,
+        expert=row.expert if row.closed is not None else None,
+        closed=row.closed,
+    )

@@ -1,0 +1,99 @@
+"""What an agent hands out: tickets, questions, the history, each readable as attributes or by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+Label = str | int | float | bool
+
+ANNOUNCED, OPEN, ANSWERED = "announced", "open", "answered"
+SKIPPED, UNKNOWN, WITHDRAWN = "skipped", "unknown", "withdrawn"
+STATUSES = (ANNOUNCED, OPEN, ANSWERED, SKIPPED, UNKNOWN, WITHDRAWN)
+
+
+class Record:
+    """A frozen dataclass that also reads like a mapping, so that `dict(record)` is ready for JSON."""
+
+    __slots__ = ()
+
+    def keys(self) -> Iterator[str]:
+        return (field.name for field in fields(self))  # type: ignore[arg-type]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket(Record):
+    """What the agent decided on one observation.
+
+    Attributes
+    ----------
+    id
+        The caller's own id, or one the agent made up.
+    prediction
+        The announced class; for a question, the class the agent would have announced.
+    asks
+        Whether a person is asked.
+    action
+        The action of the game: a class's number, or the number of the expert or question.
+    why
+        The reason, in words.
+
+    >>> ticket = Ticket("a", "dog", False, 1, "dog is likely enough")
+    >>> ticket.prediction, ticket["asks"], dict(ticket)["why"]
+    ('dog', False, 'dog is likely enough')
+    """
+
+    id: str
+    prediction: Label
+    asks: bool
+    action: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Payload(Record):
+    """What a person looks at: `kind` is "image", "text" or "fields"; `content` is bytes, a string or a dict."""
+
+    kind: str
+    content: Any
+    media: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Record):
+    """An open question, with what its expert needs to see."""
+
+    id: str
+    prediction: Label
+    action: int
+    why: str
+    at: float
+    choices: tuple[Label, ...]
+    """The answers that this question takes besides the classes: all classes, or the parts of a coarse question."""
+    features: tuple[float, ...]
+    payload: Payload | None
+    expert: str | None
+    until: float | None
+    """When the lease ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Record):
+    """One ticket as it stands: `label` is None while nobody has answered."""
+
+    id: str
+    prediction: Label
+    asks: bool
+    action: int
+    label: Label | None
+    status: str
+    why: str
+    at: float
+    expert: str | None
+    closed: float | None

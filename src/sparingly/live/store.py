@@ -1,0 +1,146 @@
+"""Where an agent lives: one database, its settings, and transactions that are on disk when they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from sqlalchemy import Connection, Engine, func, insert, inspect, select
+from sqlalchemy.exc import DBAPIError, NoResultFound
+
+from sparingly.live import snapshots
+from sparingly.live.errors import DamagedError, StoreError
+from sparingly.live.facts import get, put
+from sparingly.live.settings import Settings
+from sparingly.live.sqlite import WRITES, SQLite
+from sparingly.live.tables import FORMAT, journal, meta
+
+
+class Backend(Protocol):
+    """What differs between databases."""
+
+    name: str
+    polls: bool
+    on_taken: Callable[[], None]
+
+    @property
+    def url(self) -> str: ...
+    def exists(self) -> bool: ...
+    def engine(self) -> Engine: ...
+    def create(self, fill: Callable[[Connection], None]) -> None: ...
+    def claim(self) -> None: ...
+    def release(self) -> None: ...
+    def serialize(self, connection: Connection) -> None: ...
+    def learns(self) -> bool: ...
+    def explain(self, error: BaseException) -> StoreError: ...
+
+
+class Store:
+    """An open database of one agent."""
+
+    def __init__(self, backend: Backend, engine: Engine, settings: Settings) -> None:
+        self.backend = backend
+        self.engine = engine
+        self.settings = settings
+        self.pid = os.getpid()
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], settings: Settings, state: bytes | None = None) -> None:
+        """Make an agent's database, whole or not at all, with the state that its strategy begins with."""
+
+        def fill(connection: Connection) -> None:
+            values = {
+                "format": str(FORMAT),
+                "settings": settings.to_json(),
+                "floor": "0",
+                "made": json.dumps(time.time()),
+            }
+            connection.execute(insert(meta), [{"key": key, "value": value} for key, value in values.items()])
+            if state is not None:
+                snapshots.write(connection, 0, state, 0)
+
+        backend = backend_of(path)
+        try:
+            backend.create(fill)
+        except DBAPIError as error:
+            raise backend.explain(error.orig or error) from None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, claim: bool = True) -> Store:
+        """Open an agent's database; `claim=False` only to read, beside the process that has it."""
+        backend = backend_of(path)
+        if not backend.exists():
+            raise StoreError(f"{backend.name} does not exist: make an agent there first")
+        if claim:
+            backend.claim()
+        engine = backend.engine()
+        try:
+            store = cls(backend, engine, _read_settings(backend, engine, migrate_old=claim))
+        except BaseException as error:
+            engine.dispose()
+            if claim:
+                backend.release()
+            if isinstance(error, DBAPIError):
+                raise backend.explain(error.orig or error) from None
+            raise
+        return store
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that holds the only right to append to the journal; on disk when it ends."""
+        with self._connected(True) as connection:
+            self.backend.serialize(connection)
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the database."""
+        with self._connected(False) as connection:
+            yield connection
+
+    @contextmanager
+    def _connected(self, writes: bool) -> Iterator[Connection]:
+        if os.getpid() != self.pid:
+            raise StoreError(f"{self.backend.name} was opened by process {self.pid}: open it again in this one")
+        try:
+            with self.engine.connect().execution_options(**{WRITES: writes}) as connection, connection.begin():
+                yield connection
+        except DBAPIError as error:
+            raise self.backend.explain(error.orig or error) from error
+
+    def head(self, connection: Connection) -> int:
+        """The number of the last event in the journal."""
+        return int(connection.execute(_HEAD).scalar() or 0)
+
+    def keep_settings(self, connection: Connection, settings: Settings) -> None:
+        put(connection, "settings", settings.to_json())
+        self.settings = settings
+
+    def close(self) -> None:
+        self.engine.dispose()
+        self.backend.release()
+
+
+_HEAD = select(func.max(journal.c.seq))
+
+
+def backend_of(path: str | os.PathLike[str]) -> Backend:
+    """The backend for a file's path or a database's URL."""
+    return SQLite(path)
+
+
+def _read_settings(backend: Backend, engine: Engine, *, migrate_old: bool) -> Settings:
+    with engine.connect() as connection:
+        if not inspect(connection).has_table("meta"):
+            raise StoreError(f"{backend.name} is not an agent's file: it has no table 'meta'")
+        try:
+            version, settings = int(get(connection, "format")), get(connection, "settings")
+        except (NoResultFound, ValueError) as error:
+            raise DamagedError(f"{backend.name} is damaged: its format or settings cannot be read ({error})") from None
+        if version > FORMAT:
+            raise StoreError(f"{backend.name} has format {version}, newer than {FORMAT}: it needs a newer sparingly")
+        return Settings.from_json(settings)

@@ -1,0 +1,48 @@
+"""Agents to test on: a strategy that is quick, and a clock that is told the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sparingly as sp
+
+QUICK = {"epochs": 2, "width": 16}
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "agent.db"
+
+
+@pytest.fixture
+def make(path: Path, clock: Clock) -> Iterator[Callable[..., sp.Agent]]:
+    """A function that makes an agent of three features and two classes, closed when the test is over."""
+    made: list[sp.Agent] = []
+
+    def build(**changes: Any) -> sp.Agent:
+        settings: dict[str, Any] = {"classes": ["cat", "dog"], "n_features": 3, "path": path, "clock": clock}
+        made.append(sp.Agent(**{**settings, "strategy": "always_ask", **changes}))
+        return made[-1]
+
+    yield build
+    for agent in made:
+        agent.close()

@@ -1,0 +1,41 @@
+"""Killed with SIGKILL at random moments, an agent loses nothing and decides what it would have decided anyway."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sparingly
+
+CRASH = Path(__file__).with_name("crash.py")
+
+
+def run(folder: Path, kills: int, options: dict[str, Any], place: str = "{name}.db") -> dict[str, Any]:
+    source = str(Path(sparingly.__file__).parents[1])
+    command = [sys.executable, str(CRASH), str(folder), str(kills), json.dumps(options), place]
+    environment = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+@pytest.mark.parametrize(
+    ("kills", "options"),
+    [
+        (100, {"strategy": "neural_cbp", "options": {"epochs": 2, "width": 16, "schedule": "every 4"}}),
+        (10, {"strategy": "random", "options": {"p": 0.6}, "max_open": 3}),
+    ],
+)
+def test_kill_at_random_moments(tmp_path: Path, kills: int, options: dict[str, Any]) -> None:
+    report = run(tmp_path, kills, options)
+    assert report["lost"] == []
+    assert report["same"], report["first_difference"]
+    assert report["steps"] > kills
+    assert report["answers"] > 10
