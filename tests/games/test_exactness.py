@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sparingly.games import Game, analyze, label_efficient
+from sparingly.games.closed_form import label_cells
 from sparingly.games.library import apple_tasting, bandit, dynamic_pricing
 
 Vector = tuple[Fraction, ...]
@@ -250,3 +251,34 @@ def test_ready_games_agree_with_rational_arithmetic(game):
     for _ in range(20):
         signs = random_signs(rng, exact)
         assert geometry.restrict(signs) == exact.restrict(signs), signs
+
+
+def by_true_class(rng: np.random.Generator) -> Game:
+    """Label-efficient games around the prices where asking starts to pay, for one class or for all."""
+    n_classes = int(rng.integers(2, 5))
+    errors = rng.integers(1, 5, n_classes)
+    diagonal = rng.integers(0, 2, n_classes)
+    costs = np.where(np.eye(n_classes, dtype=bool), diagonal, diagonal + errors).astype(float)
+    worth = (n_classes - 1) / (1 / errors).sum()
+    prices = [worth, worth / 2, 1.0, 0.5, 0.0, -1.0, 2.0, float(errors.min()), float(errors.max())]
+    experts = diagonal + rng.choice(prices, int(rng.integers(1, 4)))[:, None] + np.zeros(n_classes)
+    if rng.random() < 0.5:
+        experts[0] += rng.integers(-1, 3, n_classes) / 2
+    asks = [[int(rng.integers(0, 2)) if y else 2 for y in range(n_classes)] for _ in experts]
+    asks = [[*range(n_classes)] if rng.random() < 0.7 or len(set(ask)) < 2 else ask for ask in asks]
+    return Game(np.vstack([costs, experts]), [["-"] * n_classes] * n_classes + asks)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_closed_forms_agree_with_rational_arithmetic(seed):
+    rng = np.random.default_rng(2000 + seed)
+    closed = 0
+    for _ in range(60):
+        exact = exact_copy(by_true_class(rng))
+        check_structure(exact)
+        geometry = analyze(by := Game([[float(x) for x in row] for row in exact.costs], exact.feedback))
+        closed += label_cells(by) is not None
+        for _ in range(3):
+            signs = random_signs(rng, exact)
+            assert geometry.restrict(signs) == exact.restrict(signs), (exact.costs, signs)
+    assert closed > 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -16,12 +16,17 @@ _ROUNDING = 1e-13
 
 
 class Cells(NamedTuple):
-    """Actions by the dimension of their cells, and neighbor pairs with N+, all in order of action."""
+    """Actions by the dimension of their cells, neighbor pairs with N+, and which closed form survivors have, if any."""
 
     pareto: tuple[int, ...]
     degenerate: tuple[int, ...]
     dominated: tuple[int, ...]
-    neighborhood: dict[Pair, tuple[int, ...]]
+    neighbors: Sequence[Pair]
+    neighborhood: Mapping[Pair, tuple[int, ...]]
+    error_costs: Matrix | None = None
+    """a, [class], if all Pareto-optimal actions announce, and classes survive by the order of a_i p_i."""
+    expert: int | None = None
+    """The one action that every class has for its only neighbor, so that classes survive by its signs."""
 
 
 def normalised(costs: Matrix) -> Matrix:
@@ -45,8 +50,9 @@ def normalised(costs: Matrix) -> Matrix:
 def decompose(costs: Matrix) -> Cells:
     """Return the cell decomposition of a game with these costs, [action, outcome].
 
-    >>> decompose(np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]))
-    Cells(pareto=(0, 1), degenerate=(), dominated=(2,), neighborhood={(0, 1): (0, 1)})
+    >>> cells = decompose(np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]))
+    >>> cells.pareto, cells.dominated, cells.neighborhood
+    ((0, 1), (2,), {(0, 1): (0, 1)})
     """
     rows = normalised(costs)
     twins = _duplicates(rows)
@@ -59,7 +65,7 @@ def decompose(costs: Matrix) -> Cells:
             for pair in _twin_pairs(twins, i, j):
                 neighborhood[pair] = between
     ordered = {pair: neighborhood[pair] for pair in sorted(neighborhood)}
-    return Cells(by_kind["pareto"], by_kind["degenerate"], by_kind["dominated"], ordered)
+    return Cells(by_kind["pareto"], by_kind["degenerate"], by_kind["dominated"], tuple(ordered), ordered)
 
 
 _KINDS = ("pareto", "degenerate", "dominated")

@@ -76,6 +76,26 @@ def restrict_classes(n_classes: int, higher: Iterable[Pair]) -> Survivors:
     return Survivors(actions, every_pair(actions))
 
 
+def restrict_by_expert(n_classes: int, expert: int, better: Iterable[Pair]) -> Survivors:
+    """Return the survivors for pairs (worse, better) of a class and the expert, its only neighbor, in closed form.
+
+    With u and s as in `sparingly.games.closed_form`, no two classes can both be cheaper than asking, since then
+    s_i + s_j >= 1. A class that is leaves nothing else; without one, only the classes dearer than asking are out.
+
+    >>> restrict_by_expert(3, 3, [(1, 3)])
+    Survivors(actions=(0, 2, 3), pairs=((0, 3), (2, 3)))
+    """
+    pairs = list(better)
+    cheaper = {j for i, j in pairs if i == expert}
+    dearer = {i for i, j in pairs if j == expert}
+    if len(cheaper) > 1 or cheaper & dearer:
+        return CONTRADICTION
+    if cheaper:
+        return Survivors(tuple(cheaper), ())
+    classes = tuple(i for i in range(n_classes) if i not in dearer)
+    return Survivors((*classes, expert), tuple((i, expert) for i in classes))
+
+
 def restrict_classes_matrix(signs: NDArray[np.int8]) -> Survivors:
     """Return the same for a matrix of signs, [class, class]: +1 at (i, j) says j is higher, -1 that i is.
 

@@ -117,7 +117,7 @@ def _question_price(geometry: Geometry) -> Iterator[str]:
     if not game.is_label_efficient or np.ptp(ask, axis=1).max() > 0:
         return
     if geometry.error_costs is not None:
-        # Best at the distribution that makes all a_i p_i equal.
+        # Announcing costs most at the distribution that makes all a_i p_i equal.
         worth = float(np.diag(game.costs[: game.n_outcomes]) @ (1 / geometry.error_costs) + game.n_outcomes - 1)
         worth /= float((1 / geometry.error_costs).sum())
     else:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from sparingly.games.cell_elimination import CellElimination
 from sparingly.games.cells import decompose, normalised
-from sparingly.games.closed_form import error_costs
-from sparingly.games.elimination import Signs, Survivors, restrict_classes, restrict_classes_matrix
+from sparingly.games.closed_form import label_cells
+from sparingly.games.elimination import Signs, Survivors, restrict_by_expert, restrict_classes, restrict_classes_matrix
 from sparingly.games.game import Game
 from sparingly.games.linear import Matrix
 from sparingly.games.observers import is_observable, observer_vectors, row_basis, signal_matrix
-from sparingly.games.pairs import Pair, PairMapping, every_pair
+from sparingly.games.pairs import Pair, PairMapping
 
 Observability = Literal["trivial", "easy", "hard", "hopeless"]
 
@@ -46,28 +46,18 @@ def analyze(game: Game) -> Geometry:
     return Geometry(game)
 
 
-def _itself(pair: Pair) -> tuple[int, ...]:
-    return pair
-
-
 class Geometry:
     """What `analyze` finds. Mappings over pairs are filled as they are asked for; arrays are read-only."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
-        self.error_costs = error_costs(game)
-        """[class] in closed form (see `sparingly.games.closed_form`), None for all other games."""
-        self.neighborhood: Mapping[Pair, tuple[int, ...]]
-        if self.error_costs is None:
-            cells = decompose(game.costs)
-            self.pareto, self.degenerate, self.dominated = cells.pareto, cells.degenerate, cells.dominated
-            self.neighbors: Sequence[Pair] = tuple(cells.neighborhood)
-            self.neighborhood = cells.neighborhood
-        else:
-            self.pareto, self.degenerate = tuple(range(game.n_outcomes)), ()
-            self.dominated = tuple(range(game.n_outcomes, game.n_actions))
-            self.neighbors = every_pair(self.pareto)
-            self.neighborhood = PairMapping(self.neighbors, _itself)
+        cells = label_cells(game) or decompose(game.costs)
+        self.pareto, self.degenerate, self.dominated = cells.pareto, cells.degenerate, cells.dominated
+        self.neighbors: Sequence[Pair] = cells.neighbors
+        self.neighborhood: Mapping[Pair, tuple[int, ...]] = cells.neighborhood
+        self.error_costs = cells.error_costs
+        """a, [class], where classes survive by the order of a_i p_i (see `sparingly.games.closed_form`), else None."""
+        self._expert = cells.expert
         self.informative = tuple(a for a, informs in enumerate(game.informative_mask) if informs)
         self.observers: Mapping[Pair, dict[int, Matrix]] = PairMapping(self.neighbors, self.observe)
 
@@ -81,7 +71,7 @@ class Geometry:
         """The class of the game: "trivial", "easy", "hard" or "hopeless"."""
         if not self.neighbors:
             return "trivial"
-        if self.error_costs is None and all(self.is_locally_observable(pair) for pair in self.neighbors):
+        if all(self.is_locally_observable(pair) for pair in self.neighbors):
             return "easy"
         return "hard" if self._all_observable() else "hopeless"
 
@@ -90,6 +80,8 @@ class Geometry:
         actions = self.neighborhood[pair]
         if not any(self.game.informative_mask[a] for a in actions):
             return False
+        if any(a in self._full for a in actions):
+            return True
         return is_observable(self._differences([pair]), row_basis([self.signal[a] for a in actions]))
 
     def is_observable(self, pair: Pair) -> bool:
@@ -121,7 +113,7 @@ class Geometry:
 
     def observer_actions(self, pair: Pair) -> tuple[int, ...]:
         """Return the informative actions of N+ where the pair is locally observable, else all informative ones."""
-        if self.error_costs is None and self.is_locally_observable(pair):
+        if self.is_locally_observable(pair):
             return tuple(a for a in self.neighborhood[pair] if self.game.informative_mask[a])
         return self.informative
 
@@ -144,10 +136,13 @@ class Geometry:
     def weights(self) -> NDArray[np.float64]:
         """W_a, [action]: the largest entry of an action's observer vectors over all neighbor pairs."""
         weights = np.zeros(self.game.n_actions)
+        pairs: Sequence[Pair] = self.neighbors
         if self.error_costs is not None and self._full:
-            weights[list(self._full)] = self.error_costs.max() / len(self._full)
-            return weights
-        for pair in self.neighbors:
+            # Only a degenerate expert joins N+; on all other pairs every expert who shows the class has its share.
+            pairs = [pair for pair in pairs if len(self.neighborhood[pair]) > 2] if self.degenerate else []
+            if len(pairs) < len(self.neighbors):
+                weights[list(self._full)] = self.error_costs.max() / len(self._full)
+        for pair in pairs:
             for action, vector in self.observers[pair].items():
                 weights[action] = max(weights[action], np.abs(vector).max())
         return weights
@@ -165,6 +160,8 @@ class Geometry:
         n_classes = self.game.n_outcomes
         if self.error_costs is not None and all(i < n_classes and j < n_classes for i, j in better):
             return restrict_classes(n_classes, better)
+        if self._expert is not None and all(self._expert in pair for pair in better):
+            return restrict_by_expert(n_classes, self._expert, better)
         return self._elimination.restrict(better)
 
     def _restrict_matrix(self, signs: NDArray[np.int8]) -> Survivors:
