@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, Self
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
-from sparingly.games import Game, label_efficient
+from sparingly.games import Game
 from sparingly.live import answering, leases, observing, snapshots
-from sparingly.live.costs import read_costs
 from sparingly.live.errors import AgentError, StoreError
 from sparingly.live.features import rows
 from sparingly.live.gathering import Gathering
+from sparingly.live.history import entries
 from sparingly.live.learner import Learner
 from sparingly.live.limits import Asking, Limits
+from sparingly.live.making import checked_training, made_settings, try_strategy
 from sparingly.live.mind import Inline, Mind
 from sparingly.live.observing import Observation
 from sparingly.live.payloads import checked_payload
-from sparingly.live.records import SKIPPED, UNKNOWN, WITHDRAWN, Entry, Label, Question, Ticket
-from sparingly.live.settings import Settings, checked_classes, choose_strategy, maker
+from sparingly.live.records import SKIPPED, UNKNOWN, WITHDRAWN, Entry, Label, Question, Statistics, Ticket
+from sparingly.live.settings import Settings, maker
+from sparingly.live.statistics import over_time, statistics
 from sparingly.live.store import Store, backend_of
-from sparingly.live.tables import tickets
-from sparingly.strategies import registered
 from sparingly.strategies.strategy import Strategy
 
 log = logging.getLogger(__name__)
@@ -114,34 +114,21 @@ class Agent:
         clock: Callable[[], float] = time.time,
     ) -> None:
         instance = strategy if isinstance(strategy, Strategy) else None
-        names = checked_classes(classes)
-        if game is None:
-            game = _game(names, costs, query_cost) if instance is None else instance.game
-        _check_game(game, names, costs, query_cost, instance)
-        plain = _plain(instance.made_with if instance is not None else options or {})
-        if plain is None and instance is None:
-            raise AgentError(f"options is {options!r}: it must be plain values")
-        shape = _shape(n_features, feature_names, instance)
-        if not isinstance(strategy, str):
-            strategy = instance.name if instance is not None else choose_strategy(game, shape, plain or {}, seed)
-        settings = Settings(
-            classes=names,
-            costs=tuple(tuple(float(c) for c in row) for row in game.costs),
-            feedback=tuple(tuple(row) for row in game.feedback),
-            actions=game.actions,
-            outcomes=game.outcomes,
+        settings = made_settings(
+            classes,
+            n_features,
+            costs=costs,
+            query_cost=query_cost,
+            seed=seed,
+            training=training,
             strategy=strategy,
-            instance=plain is None or (instance is not None and instance.name not in registered()),
-            options={name: value for name, value in (plain or {}).items() if name != "seed"},
-            seed=seed if instance is None else instance.seed,
-            training=_training(training),
-            audit_rate=_rate(audit_rate),
-            keep=keep,
+            options=options,
+            game=game,
+            feature_names=feature_names,
             limits=Limits(max_open, max_per_hour, max_per_day),
-            shape=shape,
-            names=tuple(map(str, feature_names)) if feature_names is not None else None,
+            audit_rate=audit_rate,
+            keep=keep,
         )
-        _try(settings, instance)
         if not backend_of(path).exists():
             Store.create(path, settings, state=None if instance is None else Learner(instance).state())
         self._start(Store.open(path), instance, settings, None, clock)
@@ -184,7 +171,7 @@ class Agent:
             differs = store.settings.differs(asked_for) if asked_for is not None else None
             if differs is not None:
                 raise StoreError(f"{store.backend.name} is an agent whose {differs}: open it, or choose another place")
-            self._training = _training(training or (asked_for or store.settings).training)
+            self._training = checked_training(training or (asked_for or store.settings).training)
             store.backend.on_taken = lambda: self._close("another agent of this process has opened its file")
             if store.settings.shape is not None:
                 with store.reading() as connection:
@@ -238,7 +225,7 @@ class Agent:
             if settled == settings:
                 return
             settled.schema.read(first)
-            _try(settled, self._instance)
+            try_strategy(settled, self._instance)
             with self._store.writing() as connection:
                 self._store.keep_settings(connection, settled)
 
@@ -251,7 +238,7 @@ class Agent:
                 head = self._store.head(connection)
                 self._follow(connection, head)
                 there = observing.known(connection, (o.id for call in requests for o in call if o.id is not None))
-                accepted, errors = _accept(requests, there)
+                accepted, errors = observing.accept(requests, there)
                 written = self._write(connection, head, accepted, mind)
         except BaseException:
             mind.failed()
@@ -280,7 +267,7 @@ class Agent:
             for i, (o, decision) in enumerate(zip(new, decisions, strict=True))
         ]
         observing.write(connection, head, new, made)
-        return [_Row(row) for row in made]
+        return [SimpleNamespace(**row) for row in made]
 
     # answers
 
@@ -361,13 +348,18 @@ class Agent:
 
     def history(self, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """Every ticket in order, as it stands now; `after` and `limit` to read it in pieces."""
-        settings = self._store.settings
-        game = settings.game
         with self._reading() as connection:
-            query = select(tickets).order_by(tickets.c.seq).limit(limit)
-            if after is not None:
-                query = query.where(tickets.c.seq > answering.find(connection, after).seq)
-            return [_entry(row, settings, game) for row in connection.execute(query)]
+            return list(entries(connection, self._store.settings, after=after, limit=limit))
+
+    def stats(self) -> Statistics:
+        """How it is doing: counts, costs, and how often its announcements are right."""
+        with self._reading() as connection:
+            return statistics(connection, self._store.settings.game)
+
+    def over_time(self, points: int = 50) -> list[Statistics]:
+        """The statistics up to each of so many points of its life."""
+        with self._reading() as connection:
+            return over_time(connection, self._store.settings.game, points)
 
     # life
 
@@ -433,116 +425,3 @@ class Agent:
         except StoreError as error:
             log.warning("no snapshot was kept: %s", error)
         self._snapshot_at, self._seconds = learner.position, 0.0
-
-
-class _Row:
-    """A row as it was just written, read like one that comes from the database."""
-
-    def __init__(self, columns: Mapping[str, Any]) -> None:
-        self.__dict__.update(columns)
-        self.id = str(columns["id"])
-
-
-def _accept(
-    requests: Iterable[list[Observation]], there: Mapping[str, Any]
-) -> tuple[list[Observation], list[BaseException | None]]:
-    """The new observations of all calls that make sense, and for each call the reason why it does not."""
-    accepted: list[Observation] = []
-    errors: list[BaseException | None] = []
-    for call in requests:
-        try:
-            accepted = observing.fresh([*accepted, *call], there)
-            errors.append(None)
-        except AgentError as error:
-            errors.append(error)
-    return accepted, errors
-
-
-def _game(classes: Sequence[Label], costs: Any, query_cost: float) -> Game:
-    try:
-        return label_efficient(
-            len(classes), costs=read_costs(costs, classes), query_cost=query_cost, classes=[str(c) for c in classes]
-        )
-    except AgentError:
-        raise
-    except ValueError as error:
-        raise AgentError(str(error)) from None
-
-
-def _check_game(game: Game, classes: Sequence[Label], costs: Any, query_cost: float, instance: Strategy | None) -> None:
-    if not game.is_label_efficient:
-        raise AgentError("an agent needs a game whose first actions announce the classes and whose others ask")
-    if game.n_outcomes != len(classes):
-        raise AgentError(f"the game has {game.n_outcomes} outcomes for {len(classes)} classes")
-    if instance is not None and instance.game != game:
-        raise AgentError("the strategy plays another game than the one given")
-    if instance is not None and costs is not None and (_game(classes, costs, query_cost).costs != game.costs).any():
-        raise AgentError("the strategy's game has other costs than those given")
-
-
-def _plain(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Options as JSON gives them back, or None if they are more than plain values."""
-    try:
-        plain: dict[str, Any] = json.loads(json.dumps(dict(options), allow_nan=False))
-    except (TypeError, ValueError):
-        return None
-    return plain
-
-
-def _shape(
-    n_features: int | tuple[int, ...] | None, names: Sequence[str] | None, instance: Strategy | None
-) -> tuple[int, ...] | None:
-    if instance is not None:
-        return instance.shape
-    if n_features is None:
-        return (len(names),) if names is not None else None
-    shape = (n_features,) if isinstance(n_features, int) else tuple(n_features)
-    if not shape or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in shape):
-        raise AgentError(f"n_features is {n_features!r}: it must be a positive number or a shape of positive numbers")
-    if names is not None and (len(names),) != shape:
-        raise AgentError(f"there are {len(names)} feature names for {n_features} features")
-    return shape
-
-
-def _try(settings: Settings, instance: Strategy | None) -> None:
-    """Make the strategy once, so that a setting it refuses is refused now and not at the first observation."""
-    if instance is None and settings.strategy not in registered():
-        raise AgentError(f"strategy {settings.strategy!r} is unknown: there are {', '.join(registered())}")
-    if settings.shape is not None and instance is None:
-        try:
-            maker(settings, None)()
-        except (TypeError, ValueError) as error:
-            raise AgentError(f"strategy {settings.strategy!r} refuses these settings: {error}") from None
-
-
-def _training(training: str) -> str:
-    if training not in ("inline", "background"):
-        raise AgentError(f"training is {training!r}: it must be 'inline' or 'background'")
-    return training
-
-
-def _rate(rate: float) -> float:
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
-        raise AgentError(f"audit_rate is {rate!r}: it must be between 0 and 1")
-    return float(rate)
-
-
-def _entry(row: Any, settings: Settings, game: Game) -> Entry:
-    label: Label | None = None
-    if row.label is not None:
-        label = settings.classes[row.label]
-    elif row.symbol is not None:
-        asked = row.action if game.informative_mask[row.action] else answering.labelling_action(game)
-        label = str(game.symbols(asked)[row.symbol])
-    return Entry(
-        id=row.id,
-        prediction=settings.classes[row.prediction],
-        asks=bool(row.asks),
-        action=row.action,
-        label=label,
-        status=row.status,
-        why=row.why,
-        at=row.at,
-        expert=row.expert if row.closed is not None else None,
-        closed=row.closed,
-    )

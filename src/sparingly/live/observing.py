@@ -75,6 +75,21 @@ def fresh(observed: Sequence[Observation], there: Mapping[str, Any]) -> list[Obs
     return order
 
 
+def accept(
+    requests: Iterable[list[Observation]], there: Mapping[str, Any]
+) -> tuple[list[Observation], list[BaseException | None]]:
+    """The new observations of all calls that make sense, and for each call the reason why it does not."""
+    accepted: list[Observation] = []
+    errors: list[BaseException | None] = []
+    for call in requests:
+        try:
+            accepted = fresh([*accepted, *call], there)
+            errors.append(None)
+        except AgentError as error:
+            errors.append(error)
+    return accepted, errors
+
+
 def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:
     """The ticket that a row of the table holds."""
     return Ticket(row.id, classes[row.prediction], bool(row.asks), row.action, row.why)

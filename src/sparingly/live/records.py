@@ -97,3 +97,46 @@ class Entry(Record):
     at: float
     expert: str | None
     closed: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics(Record):
+    """How an agent is doing; what cannot be known is None, and estimates say how sure they are.
+
+    Attributes
+    ----------
+    observations, questions, answered, open, skipped, unknown, withdrawn
+        Counts of tickets; `answered` counts labels that nobody was asked for too.
+    cost
+        What the questions cost, and what the errors of the announcements are estimated to have cost; None while
+        nothing says how often the announcements are right.
+    questions_cost, errors_cost
+        Its two parts.
+    accuracy, accuracy_low, accuracy_high
+        How often an announcement is right, and a 95 % interval, from questions that were left to chance.
+    sample
+        How many such questions it rests on, counted as if all weighed the same.
+    always_asking
+        What asking about every observation would have cost.
+    never_asking
+        What announcing the one class that is cheapest on the whole would have cost, as far as the labels tell.
+    """
+
+    observations: int
+    questions: int
+    answered: int
+    open: int
+    skipped: int
+    unknown: int
+    withdrawn: int
+    cost: float | None
+    questions_cost: float
+    errors_cost: float | None
+    accuracy: float | None
+    accuracy_low: float | None
+    accuracy_high: float | None
+    sample: float
+    always_asking: float
+    never_asking: float
+    at: float | None
+    """When the last of these observations came."""
