@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import typer
 
 import sparingly
+from sparingly.experiments import commands as experiments
 from sparingly.experiments.demo_command import demo
 from sparingly.games.command import game
 
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.command()(game)
 app.command()(demo)
+experiments.register(app)
 
 
 @app.callback(invoke_without_command=True)

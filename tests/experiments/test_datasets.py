@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +12,9 @@ from sparingly.experiments import openml
 from sparingly.experiments.datasets import find, from_arrays, load
 from sparingly.experiments.tables import DataError, encode_table
 
-data = [
-    pytest.mark.data,
-    pytest.mark.skipif(not os.environ.get("SPARINGLY_DATA"), reason="SPARINGLY_DATA is not set"),
-]
-
 
 def with_data(*arguments):
-    return pytest.param(*arguments, marks=data)
+    return pytest.param(*arguments, marks=pytest.mark.data)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +51,6 @@ def test_paper_rows_have_length_one(name):
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not os.environ.get("SPARINGLY_DATA"), reason="SPARINGLY_DATA is not set")
 def test_images_are_scaled_by_fixed_numbers_and_keep_their_test_set():
     mnist = load("mnist", flat=False)
     assert mnist.shape == (1, 28, 28)
@@ -73,7 +66,6 @@ def test_images_are_scaled_by_fixed_numbers_and_keep_their_test_set():
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not os.environ.get("SPARINGLY_DATA"), reason="SPARINGLY_DATA is not set")
 def test_covertype_as_on_openml_and_as_measured():
     frame = pd.read_parquet(find("covertype.parquet")).iloc[:200]
     measured = load("covertype", "encoded").rows(slice(0, 200))
@@ -85,7 +77,6 @@ def test_covertype_as_on_openml_and_as_measured():
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not os.environ.get("SPARINGLY_DATA"), reason="SPARINGLY_DATA is not set")
 @pytest.mark.parametrize("name", ["adult", "magic_telescope", "shuttle", "covertype"])
 def test_what_openml_would_send_is_recognised_and_anything_else_refused(name, tmp_path):
     frame = pd.read_parquet(find(f"{name}.parquet"))
