@@ -1,4 +1,7 @@
-"""Run every benchmark in turn: `python -m benchmarks`, or only those named: `python -m benchmarks games`."""
+"""Run every benchmark in turn: `python -m benchmarks`, or only those named: `python -m benchmarks games`.
+
+A benchmark has a `main`; a longer study, made once and kept in docs/results, has a `study` and is run by its own name.
+"""
 
 import importlib
 import pkgutil
@@ -14,8 +17,10 @@ def main(names: list[str]) -> None:
     if unknown:
         sys.exit(f"there is no benchmark {unknown[0]!r}: there are {', '.join(every)}")
     for name in names or every:
-        print(f"== {name}", flush=True)
-        importlib.import_module(f"benchmarks.{name}").main()
+        module = importlib.import_module(f"benchmarks.{name}")
+        if hasattr(module, "main"):
+            print(f"== {name}", flush=True)
+            module.main()
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ class Embedding(abc.ABC):
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """f1's outputs and the compact normalised embedding of a block; a row does not depend on the rows beside it."""
         outputs, values = self.raw(padded(X))
-        length = (values.square() @ self.repeats).sqrt().clamp_min(1e-12)
-        return outputs[: len(X)], (values / length[:, None])[: len(X)]
+        length = (values.square() @ self.repeats).sqrt_().clamp_min_(1e-12)
+        return outputs[: len(X)], values.div_(length[:, None])[: len(X)]
 
     def expand(self, compact: Tensor) -> Tensor:
         """phi itself, `[block, size]`."""
@@ -91,10 +91,10 @@ class MLPEmbedding(Embedding):
         order = np.argsort(first)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        self._kept = torch.from_numpy(np.sort(first)).to(device)
-        self._all_kept = len(self._kept) == n_blocks
-        self._n_blocks = n_blocks
-        hidden = np.arange(shapes[0][0]) + len(order)
+        self._n_blocks, n_hidden = int(n_blocks), shapes[0][0]
+        self._all_kept = len(first) == n_blocks
+        self._kept = torch.from_numpy(np.append(np.sort(first), n_blocks + np.arange(n_hidden))).to(device)
+        hidden = np.arange(n_hidden) + len(order)
         self._lay_out(np.concatenate([place[index], hidden]), device)
 
     def raw(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -105,13 +105,14 @@ class MLPEmbedding(Embedding):
         outputs = layers[-1](entering[-1])
         if self.kind == "paper":
             return outputs, entering[1] if len(layers) == 2 else torch.cat([entering[1], entering[-1]], 1)
-        sums = self._block_sums(outputs, entering)
-        means = (sums if self._all_kept else sums[:, self._kept]) / self.block_size
-        return outputs, torch.cat([means, entering[1]], 1)
+        values = outputs.new_zeros(len(outputs), self._n_blocks + entering[1].shape[1])
+        self._add_block_sums(values, outputs, entering)
+        # sums of blocks instead of means, so that the hidden output grows by the same factor: phi is normalised
+        torch.mul(entering[1], self.block_size, out=values[:, self._n_blocks :])
+        return outputs, values if self._all_kept else values.index_select(1, self._kept)
 
-    def _block_sums(self, outputs: Tensor, entering: list[Tensor]) -> Tensor:
+    def _add_block_sums(self, sums: Tensor, outputs: Tensor, entering: list[Tensor]) -> None:
         layers = self.network.linear
-        sums = outputs.new_zeros(len(outputs), self._n_blocks)
         back = torch.ones_like(outputs)
         for k in reversed(range(len(layers))):
             weights, biases = self._pieces[2 * k], self._pieces[2 * k + 1]
@@ -119,7 +120,6 @@ class MLPEmbedding(Embedding):
             sums[:, biases.blocks[0] : biases.blocks[-1] + 1] += biases.sums(torch.ones_like(back[:, :1]), back)
             if k:
                 back = (back @ layers[k].weight) * (entering[k] > 0)
-        return sums
 
 
 class _Pieces:
@@ -135,22 +135,26 @@ class _Pieces:
         row0, self.column0 = starts // columns, starts % columns
         row1, self.column1 = (ends - 1) // columns, (ends - 1) % columns + 1
         self.spans = row1 - row0
-        self.row0, self.row1 = torch.from_numpy(row0).to(device), torch.from_numpy(row1).to(device)
-        self.c0, self.c1 = torch.from_numpy(self.column0).to(device), torch.from_numpy(self.column1).to(device)
-        self.crosses = torch.from_numpy(self.spans > 0).to(device)
+        crosses = self.spans > 0
+        head_end = np.where(crosses, columns, self.column1)
+        indices = (row0, self.column0, head_end, crosses.nonzero()[0], row1[crosses], self.column1[crosses])
+        self.row0, self.head, self.head_end, self.crossing, self.row1, self.tail = (
+            torch.from_numpy(index).to(device) for index in indices
+        )
         self.whole_rows = bool((self.spans > 1).any())
 
     def sums(self, back: Tensor, entering: Tensor) -> Tensor:
         """`[block, pieces]`: the sum of back[row] * entering[column] over each piece."""
         prefix = torch.nn.functional.pad(entering.cumsum(1), (1, 0))
-        total = prefix[:, -1:]
-        at_end = prefix[:, self.c1]
-        head = torch.where(self.crosses, total, at_end) - prefix[:, self.c0]
-        sums = back[:, self.row0] * head + back[:, self.row1] * torch.where(self.crosses, at_end, 0.0)
-        if self.whole_rows:
-            flow = torch.nn.functional.pad(back.cumsum(1), (1, 0))
-            between = (flow[:, self.row1] - flow[:, self.row0 + 1]) * total
-            sums = sums + torch.where(self.crosses, between, 0.0)
+        sums = prefix.index_select(1, self.head_end).sub_(prefix.index_select(1, self.head))
+        sums.mul_(back.index_select(1, self.row0))
+        if len(self.crossing):
+            beyond = back.index_select(1, self.row1) * prefix.index_select(1, self.tail)
+            if self.whole_rows:
+                flow = torch.nn.functional.pad(back.cumsum(1), (1, 0))
+                after_first = flow.index_select(1, self.row0[self.crossing] + 1)
+                beyond += (flow.index_select(1, self.row1) - after_first) * prefix[:, -1:]
+            sums.index_add_(1, self.crossing, beyond)
         return sums
 
 
