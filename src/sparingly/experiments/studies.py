@@ -15,12 +15,12 @@ FP_SENSITIVE = ((0.0, 1.0), (0.5, 0.0))
 
 _STRATEGIES: dict[str, tuple[str, dict[str, Option]]] = {
     "Neural-CBP": ("neural_cbp", {"preset": "released"}),
-    "IneurAL (official)": ("ineural", {"gamma": 6}),
-    "IneurAL (less exploration)": ("ineural", {"gamma": 3}),
-    "Neuronal (official)": ("neuronal", {"gamma": 6}),
-    "Neuronal (less exploration)": ("neuronal", {"gamma": 3}),
+    "IneurAL (official)": ("ineural", {"preset": "released", "gamma": 6}),
+    "IneurAL (less exploration)": ("ineural", {"preset": "released", "gamma": 3}),
+    "Neuronal (official)": ("neuronal", {"preset": "released", "gamma": 6}),
+    "Neuronal (less exploration)": ("neuronal", {"preset": "released", "gamma": 3}),
     "Cesa": ("cesa", {"rule": "released"}),
-    "Margin": ("margin", {}),
+    "Margin": ("margin", {"rule": "released"}),
 }
 REFERENCE = "Neural-CBP"
 TABLES = ("q1", "q2", "q3", "q4", "q1_app", "q2_app", "q3_app")
