@@ -116,6 +116,24 @@ def test_signs_with_a_dominated_expert_use_the_programs():
     assert costly.restrict({(0, 3): 1, (1, 3): -1}) == Survivors((1, 2), ((1, 2),))
 
 
+def test_a_cheap_expert_decides_by_its_signs_alone():
+    geometry = analyze(label_efficient(4, experts=[0.3, 0.4]))
+    programs = by_programs(geometry)
+    for pattern in product((-1, 0, 1), repeat=4):
+        signs = {(i, 4): sign for i, sign in enumerate(pattern) if sign}
+        assert geometry.restrict(signs) == programs.restrict(edges(signs)), signs
+    assert geometry.restrict({(4, 5): 1}).contradiction
+    assert geometry.restrict({(0, 5): 1}) == programs.restrict([(0, 5)])
+
+
+def test_indices_of_numpy_are_indices():
+    geometry = analyze(label_efficient(9, query_cost=0.6))
+    one, nine = np.int64(1), np.int32(9)
+    assert geometry.restrict({(one, nine): np.int8(1)}) == geometry.restrict({(1, 9): 1})
+    with pytest.raises(TypeError, match="float"):
+        geometry.restrict({(1.0, 2): 1})
+
+
 def test_wrong_signs_are_named():
     geometry = analyze(label_efficient(3))
     with pytest.raises(ValueError, match=r"the sign of \(0, 1\) is 0"):

@@ -269,11 +269,11 @@ def by_true_class(rng: np.random.Generator) -> Game:
     return Game(np.vstack([costs, experts]), [["-"] * n_classes] * n_classes + asks)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_closed_forms_agree_with_rational_arithmetic(seed):
     rng = np.random.default_rng(2000 + seed)
     closed = 0
-    for _ in range(60):
+    for _ in range(40):
         exact = exact_copy(by_true_class(rng))
         check_structure(exact)
         geometry = analyze(by := Game([[float(x) for x in row] for row in exact.costs], exact.feedback))
@@ -281,4 +281,4 @@ def test_closed_forms_agree_with_rational_arithmetic(seed):
         for _ in range(3):
             signs = random_signs(rng, exact)
             assert geometry.restrict(signs) == exact.restrict(signs), (exact.costs, signs)
-    assert closed > 20
+    assert closed > 15

@@ -146,10 +146,12 @@ def test_weights_are_the_largest_entries(game):
 
 def test_a_hopeless_pair_is_named():
     geometry = analyze(label_efficient(3, experts=0, questions=[[(0, 1), (2,)]]))
+    assert set(geometry.neighbors) - set(geometry.observers) == {(0, 1), (0, 2), (1, 2)}
     with pytest.raises(ValueError, match=r"no feedback observes which of actions 0 and 1 is cheaper"):
-        geometry.observers[0, 1]
-    with pytest.raises(KeyError, match="not a pair of neighbors"):
-        geometry.observers[1, 0]
+        geometry.observe((0, 1))
+    for pair in ((0, 1), (1, 0)):
+        with pytest.raises(KeyError, match="not among the pairs"):
+            geometry.observers[pair]
 
 
 def test_one_action_or_one_outcome_is_trivial():
@@ -163,6 +165,15 @@ def test_one_action_or_one_outcome_is_trivial():
 def test_outcomes_of_very_different_scales():
     geometry = analyze(Game([[0, 1e-6], [1e6, 0]], [["a", "a"], ["b", "c"]]))
     assert (geometry.pareto, geometry.neighbors, geometry.observability) == ((0, 1), ((0, 1),), "easy")
+
+
+@pytest.mark.parametrize("price", [1e3, 1e9, 1e15, 1e300])
+def test_a_forbidding_price_changes_nothing_else(price):
+    for costs in ([[0, 1, 2], [1, 0, 2], [1, 1, 0]], [[0, 1, 3], [2, 0, 1], [1, 2, 0]]):
+        expected, found = (analyze(label_efficient(costs=costs, query_cost=q)) for q in (10.0, price))
+        assert structure(found) == structure(expected)
+        assert found.restrict({(0, 1): 1}) == expected.restrict({(0, 1): 1})
+        assert found.dominated == (3,)
 
 
 def test_rounding_is_no_difference():

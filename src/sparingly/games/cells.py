@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparingly.games.linear import TOLERANCE, Matrix, largest_slack
 from sparingly.games.pairs import Pair
@@ -33,18 +34,28 @@ def normalised(costs: Matrix) -> Matrix:
     """Return costs with every outcome shifted and stretched to run from 0 to 1, or to 0 where no action matters.
 
     Stretching an outcome moves the cells by a projective map of the simplex onto itself: it changes no dimension and
-    no containment, and makes one tolerance fit outcomes of different scales.
+    no containment, and makes one tolerance fit outcomes of different scales. Actions that another beats under every
+    outcome do not count: a forbidding price must not make all else look alike.
 
     >>> normalised(np.array([[1e9, 5.0, 3.0], [3e9, 5.0, 2.0], [2e9, 5.0, 3.0]])).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.5, 0.0, 1.0]]
     """
+    contenders = costs[~_beaten(costs)]
     # Halving is exact, and keeps the differences of very large costs finite.
-    unit = np.ldexp(costs, -np.frexp(np.abs(costs).max())[1])
-    unit = unit - unit.min(axis=0)
-    spread = unit.max(axis=0)
+    halvings = -np.frexp(np.abs(contenders).max())[1]
+    lowest = np.ldexp(contenders.min(axis=0), halvings)
+    unit = np.ldexp(costs, halvings) - lowest
+    spread = np.ldexp(contenders.max(axis=0), halvings) - lowest
+    spread = np.where(spread > _ROUNDING, spread, unit.max(axis=0))
     matters = spread > _ROUNDING
     result: Matrix = np.where(matters, unit / np.where(matters, spread, 1.0), 0.0)
     return result
+
+
+def _beaten(costs: Matrix) -> NDArray[np.bool_]:
+    """Return which actions cost more than some other one, whatever the outcome."""
+    size = np.abs(costs)
+    return np.array([((row - costs) > _ROUNDING * np.maximum(size, np.abs(row))).all(axis=1).any() for row in costs])
 
 
 def decompose(costs: Matrix) -> Cells:

@@ -58,7 +58,7 @@ def _errors_by_class(game: Game) -> Matrix | None:
     n_classes = game.n_outcomes
     excess = game.costs - np.diag(game.costs[:n_classes])
     errors = excess[:n_classes].T[~np.eye(n_classes, dtype=bool)].reshape(n_classes, n_classes - 1)
-    scale = TOLERANCE * np.abs(excess).max()
+    scale = TOLERANCE * np.abs(excess[:n_classes]).max()
     by_class: Matrix = errors.mean(axis=1)
     return by_class if np.ptp(errors, axis=1).max() <= scale < by_class.min() else None
 

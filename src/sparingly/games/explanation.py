@@ -64,13 +64,12 @@ def as_json(geometry: Geometry) -> str:
 
 def _pairs(geometry: Geometry) -> Iterator[dict[str, object]]:
     for pair in geometry.neighbors:
-        observable = geometry.is_observable(pair)
-        vectors = geometry.observers[pair] if observable else {}
+        vectors = geometry.observers.get(pair, {})
         yield {
             "pair": pair,
             "neighborhood": geometry.neighborhood[pair],
             "locally_observable": geometry.is_locally_observable(pair),
-            "globally_observable": observable,
+            "globally_observable": bool(vectors),
             "observers": {str(action): vector.tolist() for action, vector in vectors.items()},
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import index
 from typing import Literal
 
 import numpy as np
@@ -59,12 +60,18 @@ class Geometry:
         """a, [class], where classes survive by the order of a_i p_i (see `sparingly.games.closed_form`), else None."""
         self._expert = cells.expert
         self.informative = tuple(a for a, informs in enumerate(game.informative_mask) if informs)
-        self.observers: Mapping[Pair, dict[int, Matrix]] = PairMapping(self.neighbors, self.observe)
 
     @cached_property
     def signal(self) -> tuple[Matrix, ...]:
         """S_a for every action, 0/1 [symbol, outcome], symbols in order of appearance."""
         return tuple(signal_matrix(self.game, action) for action in range(self.game.n_actions))
+
+    @cached_property
+    def observers(self) -> Mapping[Pair, dict[int, Matrix]]:
+        """The observer vectors of every neighbor pair that is observable: {action: vector over its symbols}."""
+        if self.observability != "hopeless":
+            return PairMapping(self.neighbors, self.observe)
+        return PairMapping(tuple(pair for pair in self.neighbors if self.is_observable(pair)), self.observe)
 
     @cached_property
     def observability(self) -> Observability:
@@ -107,8 +114,8 @@ class Geometry:
         return is_observable(self._differences(pairs), self._basis)
 
     def _differences(self, pairs: Sequence[Pair]) -> Matrix:
-        index = np.array(pairs)
-        differences: Matrix = self.game.costs[index[:, 0]] - self.game.costs[index[:, 1]]
+        first, second = np.array(pairs).T
+        differences: Matrix = self.game.costs[first] - self.game.costs[second]
         return differences
 
     def observer_actions(self, pair: Pair) -> tuple[int, ...]:
@@ -160,7 +167,7 @@ class Geometry:
         n_classes = self.game.n_outcomes
         if self.error_costs is not None and all(i < n_classes and j < n_classes for i, j in better):
             return restrict_classes(n_classes, better)
-        if self._expert is not None and all(self._expert in pair for pair in better):
+        if self._expert is not None and all(self._expert in pair and min(pair) < n_classes for pair in better):
             return restrict_by_expert(n_classes, self._expert, better)
         return self._elimination.restrict(better)
 
@@ -174,7 +181,7 @@ class Geometry:
 
     def _edges(self, signs: Signs) -> Iterator[Pair]:
         for pair, sign in signs.items():
-            i, j = pair
+            i, j = index(pair[0]), index(pair[1])
             if not (0 <= i < self.game.n_actions and 0 <= j < self.game.n_actions):
                 raise ValueError(
                     f"signs has the pair {pair}, but the game's actions are 0 to {self.game.n_actions - 1}"

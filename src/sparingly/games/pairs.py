@@ -83,7 +83,7 @@ class PairMapping(Mapping[Pair, V]):
         if pair in self._found:
             return self._found[pair]
         if pair not in self._members:
-            raise KeyError(f"{pair} is not a pair of neighbors i < j")
+            raise KeyError(f"{pair} is not among the pairs i < j")
         value = self._rule(pair)
         if len(self._found) < self._KEPT:
             self._found[pair] = value
