@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sparingly.games import (
@@ -128,6 +129,13 @@ def test_wrong_options_are_named(options, message):
 def test_sizes_are_checked(make, size):
     with pytest.raises(ValueError, match=f"is {size!r}"):
         make(size)
+
+
+def test_a_data_frame_names_the_classes():
+    frame = pd.DataFrame([[0, 1], [5, 0]], index=["cat", "dog"], columns=["cat", "dog"])
+    assert label_efficient(costs=frame) == label_efficient(costs=[[0, 1], [5, 0]], classes=["cat", "dog"])
+    with pytest.raises(ValueError, match=r"costs has rows \['cat', 'dog'\] and columns \['dog', 'cat'\]"):
+        label_efficient(costs=frame[["dog", "cat"]])
 
 
 def test_a_matrix_of_any_kind_gives_the_same_game():

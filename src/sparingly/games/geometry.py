@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import index
 from typing import Literal
@@ -161,37 +161,39 @@ class Geometry:
         no confidence, and may state a pair on either side of the diagonal or on both. Signs that no distribution has
         together leave `Survivors((), ())`, whose `contradiction` is true.
         """
-        if isinstance(signs, np.ndarray):
-            return self._restrict_matrix(signs)
-        better = list(self._edges(signs))
+        if not isinstance(signs, np.ndarray):
+            return self._survivors(self._ordered(signs))
+        if signs.shape != (self.game.n_actions,) * 2:
+            raise ValueError(f"signs is {signs.shape}: it must have one row and one column per action")
         n_classes = self.game.n_outcomes
-        if self.error_costs is not None and all(i < n_classes and j < n_classes for i, j in better):
+        if self.error_costs is not None and not (signs[n_classes:].any() or signs[:, n_classes:].any()):
+            return restrict_classes_matrix(signs[:n_classes, :n_classes])
+        return self._survivors([(i, j) for i, j in np.argwhere((signs > 0) | (signs.T < 0)).tolist()])
+
+    def _survivors(self, better: list[Pair]) -> Survivors:
+        n_classes = self.game.n_outcomes
+        if self.error_costs is not None and max(map(max, better), default=-1) < n_classes:
             return restrict_classes(n_classes, better)
         if self._expert is not None and all(self._expert in pair and min(pair) < n_classes for pair in better):
             return restrict_by_expert(n_classes, self._expert, better)
         return self._elimination.restrict(better)
 
-    def _restrict_matrix(self, signs: NDArray[np.int8]) -> Survivors:
-        n_classes = self.game.n_outcomes
-        if signs.shape != (self.game.n_actions,) * 2:
-            raise ValueError(f"signs is {signs.shape}: it must have one row and one column per action")
-        if self.error_costs is not None and not (signs[n_classes:].any() or signs[:, n_classes:].any()):
-            return restrict_classes_matrix(signs[:n_classes, :n_classes])
-        return self._elimination.restrict((i, j) for i, j in np.argwhere((signs > 0) | (signs.T < 0)).tolist())
-
-    def _edges(self, signs: Signs) -> Iterator[Pair]:
+    def _ordered(self, signs: Signs) -> list[Pair]:
+        """Return the pairs turned so that the second action is the better one."""
+        better = []
         for pair, sign in signs.items():
-            i, j = index(pair[0]), index(pair[1])
-            if not (0 <= i < self.game.n_actions and 0 <= j < self.game.n_actions):
-                raise ValueError(
-                    f"signs has the pair {pair}, but the game's actions are 0 to {self.game.n_actions - 1}"
-                )
+            i, j = pair
             if sign == 1:
-                yield i, j
+                better.append((index(i), index(j)))
             elif sign == -1:
-                yield j, i
+                better.append((index(j), index(i)))
             else:
                 raise ValueError(f"the sign of {pair} is {sign!r}: it must be +1 or -1")
+        last = self.game.n_actions - 1
+        if better and (min(map(min, better)) < 0 or max(map(max, better)) > last):
+            wrong = next(pair for pair in signs if min(pair) < 0 or max(pair) > last)
+            raise ValueError(f"signs has the pair {wrong}, but the game's actions are 0 to {last}")
+        return better
 
     @cached_property
     def _elimination(self) -> CellElimination:

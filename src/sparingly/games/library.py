@@ -202,6 +202,7 @@ def _announcements(
                 f"costs is {shape}: it must be square, rows are what is announced and columns what is true"
             )
         sizes["costs"] = len(matrix)
+        classes = _labels(costs) if classes is None else classes
     if classes is not None:
         sizes["classes"] = len(classes)
     if not sizes:
@@ -213,6 +214,16 @@ def _announcements(
         raise ValueError(f"a label-efficient game needs two or more classes, not {size}")
     names = [str(name) for name in classes] if classes is not None else [str(i) for i in range(size)]
     return (matrix if costs is not None else 1 - np.eye(size)), names
+
+
+def _labels(costs: Any) -> list[str] | None:
+    """Return the classes a data frame names on both axes, which must be in the same order."""
+    if not hasattr(costs, "columns"):
+        return None
+    announced, true = [str(name) for name in costs.index], [str(name) for name in costs.columns]
+    if announced != true:
+        raise ValueError(f"costs has rows {announced} and columns {true}: both must name the classes in the same order")
+    return true
 
 
 def _expert_prices(experts: int | Sequence[float] | Mapping[str, float], query_cost: float) -> list[tuple[str, Any]]:
