@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import sparingly as sp
+from tests.live.postgres import Server
 
 QUICK = {"epochs": 2, "width": 16}
 
@@ -46,3 +47,17 @@ def make(path: Path, clock: Clock) -> Iterator[Callable[..., sp.Agent]]:
     yield build
     for agent in made:
         agent.close()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """A PostgreSQL server of this test session's own."""
+    with Server.started() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres(postgres_server: Server) -> Iterator[str]:
+    """The URL of an empty database."""
+    with postgres_server.database() as url:
+        yield url

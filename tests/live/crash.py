@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import sparingly as sp
-import sparingly.live.agent
+import sparingly.live.mind
 
 CLASSES = ["cat", "dog", "bird"]
 LATE, CORRECTED_AFTER = 3, 6
@@ -100,10 +100,10 @@ def check(acknowledged: list[str], found: list[list[Any]]) -> list[str]:
     return lost + [f"{label} {name}" for name, label in last.items() if there.get(name, [None] * 7)[4] != label]
 
 
-def main(folder: str, kills: int, options: dict[str, Any], place: str) -> None:
-    killed, whole = (place.format(name=f"{folder}/{name}") for name in ("killed", "whole"))
-    sparingly.live.agent.SNAPSHOT_EVERY = 20
-    live(place.format(name=f"{folder}/warm"), options, 0, 20, os.open(os.devnull, os.O_WRONLY))
+def main(kills: int, options: dict[str, Any], place: str) -> None:
+    killed, whole, warm = (place.format(name=name) for name in ("killed", "whole", "warm"))
+    sparingly.live.mind.EVERY = 20
+    live(warm, options, 0, 20, os.open(os.devnull, os.O_WRONLY))
     rng = random.Random(7)
     acknowledged: list[str] = []
     lost: list[str] = []
@@ -112,7 +112,7 @@ def main(folder: str, kills: int, options: dict[str, Any], place: str) -> None:
         said = one_life(killed, options, steps_done, 10**9, rng)
         acknowledged += said
         steps_done = max([steps_done, *(int(line.split()[1]) + 1 for line in said if line.startswith("step"))])
-    one_life(killed, options, steps_done, steps_done + 5, None)
+    acknowledged += one_life(killed, options, steps_done, steps_done + 5, None)
     one_life(whole, options, 0, steps_done + 5, None)
     found, expected = decisions(killed), decisions(whole)
     lost += check(acknowledged, found)
@@ -128,4 +128,4 @@ def main(folder: str, kills: int, options: dict[str, Any], place: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]), sys.argv[4])
+    main(int(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3])

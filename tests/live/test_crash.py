@@ -16,9 +16,9 @@ import sparingly
 CRASH = Path(__file__).with_name("crash.py")
 
 
-def run(folder: Path, kills: int, options: dict[str, Any], place: str = "{name}.db") -> dict[str, Any]:
+def run(kills: int, options: dict[str, Any], place: str) -> dict[str, Any]:
     source = str(Path(sparingly.__file__).parents[1])
-    command = [sys.executable, str(CRASH), str(folder), str(kills), json.dumps(options), place]
+    command = [sys.executable, str(CRASH), str(kills), json.dumps(options), place]
     environment = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
@@ -34,8 +34,18 @@ def run(folder: Path, kills: int, options: dict[str, Any], place: str = "{name}.
     ],
 )
 def test_kill_at_random_moments(tmp_path: Path, kills: int, options: dict[str, Any]) -> None:
-    report = run(tmp_path, kills, options)
+    report = run(kills, options, f"{tmp_path}/{{name}}.db")
     assert report["lost"] == []
     assert report["same"], report["first_difference"]
     assert report["steps"] > kills
+    assert report["answers"] > 10
+
+
+@pytest.mark.postgres
+def test_kill_at_random_moments_on_postgresql(postgres: str) -> None:
+    options = {"strategy": "neural_cbp", "options": {"epochs": 2, "width": 16, "schedule": "every 4"}}
+    report = run(30, options, postgres + "?agent={name}")
+    assert report["lost"] == []
+    assert report["same"], report["first_difference"]
+    assert report["steps"] > 30
     assert report["answers"] > 10

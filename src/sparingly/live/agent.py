@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -14,7 +13,7 @@ from typing import Any, Self
 from sqlalchemy import Connection
 
 from sparingly.games import Game
-from sparingly.live import answering, leases, observing, snapshots
+from sparingly.live import answering, leases, observing
 from sparingly.live.errors import AgentError, StoreError
 from sparingly.live.features import rows
 from sparingly.live.gathering import Gathering
@@ -22,7 +21,7 @@ from sparingly.live.history import entries
 from sparingly.live.learner import Learner
 from sparingly.live.limits import Asking, Limits
 from sparingly.live.making import checked_training, made_settings, try_strategy
-from sparingly.live.mind import Inline, Mind
+from sparingly.live.mind import Inline, Mind, Shared
 from sparingly.live.observing import Observation
 from sparingly.live.payloads import checked_payload
 from sparingly.live.records import SKIPPED, UNKNOWN, WITHDRAWN, Entry, Label, Question, Statistics, Ticket
@@ -30,12 +29,6 @@ from sparingly.live.settings import Settings, maker
 from sparingly.live.statistics import over_time, statistics
 from sparingly.live.store import Store, backend_of
 from sparingly.strategies.strategy import Strategy
-
-log = logging.getLogger(__name__)
-
-SNAPSHOT_EVERY = 1000
-SNAPSHOT_SECONDS = 1.0
-"""A snapshot is kept after so many events, or so much time spent on them: what opening has to replay at most."""
 
 
 class Agent:
@@ -165,8 +158,6 @@ class Agent:
         self._closed: str | None = None
         self._gathering = Gathering(self._serve, self._lock)
         self._mind: Mind | None = None
-        self._snapshot_at = 0
-        self._seconds = 0.0
         try:
             differs = store.settings.differs(asked_for) if asked_for is not None else None
             if differs is not None:
@@ -175,9 +166,8 @@ class Agent:
             store.backend.on_taken = lambda: self._close("another agent of this process has opened its file")
             if store.settings.shape is not None:
                 with store.reading() as connection:
-                    self._snapshot_at = next(iter(snapshots.places(connection)), 0)
-                    self._follow(connection, store.head(connection))
-                self._snapshot()
+                    self._wake().follow(connection, store.head(connection))
+                self._wake().rest()
         except BaseException:
             store.close()
             raise
@@ -236,7 +226,7 @@ class Agent:
         try:
             with self._store.writing() as connection:
                 head = self._store.head(connection)
-                self._follow(connection, head)
+                mind.follow(connection, head)
                 there = observing.known(connection, (o.id for call in requests for o in call if o.id is not None))
                 accepted, errors = observing.accept(requests, there)
                 written = self._write(connection, head, accepted, mind)
@@ -244,7 +234,7 @@ class Agent:
             mind.failed()
             raise
         mind.decided(head + len(written))
-        self._snapshot()
+        mind.rest()
         by_id = {**there, **{row.id: row for row in written}}
         nameless = iter([row for row, o in zip(written, accepted, strict=True) if o.id is None])
         classes = self._store.settings.classes
@@ -257,9 +247,7 @@ class Agent:
         if not new:
             return []
         settings, now = self._store.settings, self._clock()
-        began = time.perf_counter()
         decisions = mind.decide([o.x for o in new])
-        self._seconds += time.perf_counter() - began
         asking = Asking(connection, settings.limits, now)
         question = answering.labelling_action(settings.game) if settings.audit_rate else 0
         made = [
@@ -313,8 +301,8 @@ class Agent:
                 head = self._store.head(connection)
                 answering.write(connection, row, change, head + 1, now)
             with self._store.reading() as connection:
-                self._follow(connection, head + 1)
-            self._snapshot()
+                self._wake().follow(connection, head + 1)
+            self._wake().rest()
 
     # questions
 
@@ -371,6 +359,11 @@ class Agent:
     def settings(self) -> Settings:
         return self._store.settings
 
+    @property
+    def learns(self) -> bool:
+        """Whether this process is the one that learns; on PostgreSQL there may be others."""
+        return bool(getattr(self._mind, "learns", True))
+
     def close(self) -> None:
         """Keep a snapshot and give the database back."""
         self._close("it was closed")
@@ -384,9 +377,9 @@ class Agent:
     def _close(self, why: str) -> None:
         with self._lock:
             if self._closed is None:
-                self._snapshot(closing=True)
                 self._closed = why
                 if self._mind is not None:
+                    self._mind.rest(closing=True)
                     self._mind.close()
                 self._store.close()
 
@@ -402,26 +395,6 @@ class Agent:
 
     def _wake(self) -> Mind:
         if self._mind is None:
-            self._mind = Inline(self._store, maker(self._store.settings, self._instance))
+            make = maker(self._store.settings, self._instance)
+            self._mind = Shared(self._store, make) if self._store.backend.polls else Inline(self._store, make)
         return self._mind
-
-    def _follow(self, connection: Connection, head: int) -> None:
-        began = time.perf_counter()
-        self._wake().follow(connection, head)
-        self._seconds += time.perf_counter() - began
-
-    def _snapshot(self, *, closing: bool = False) -> None:
-        """Keep the learner's state now and then; without one, opening only takes longer."""
-        learner = self._mind.learner if isinstance(self._mind, Inline) else None
-        events = learner.position - self._snapshot_at if learner is not None else 0
-        due = events >= SNAPSHOT_EVERY or self._seconds >= SNAPSHOT_SECONDS or closing
-        if learner is None or events < 1 or not due:
-            return
-        try:
-            state = learner.state()
-            with self._store.writing() as connection:
-                snapshots.write(connection, learner.position, state, self._store.head(connection))
-                snapshots.thin(connection, learner.position, self._store.settings.keep)
-        except StoreError as error:
-            log.warning("no snapshot was kept: %s", error)
-        self._snapshot_at, self._seconds = learner.position, 0.0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, and_, insert, select
+from sqlalchemy import Connection, and_, func, insert, select
 
 from sparingly.live.features import Vector
 from sparingly.live.tables import journal, observations
@@ -35,30 +35,39 @@ class Event:
         return self.symbol is not None
 
 
+_EVENTS = select(
+    journal.c.seq,
+    journal.c.kind,
+    journal.c.ticket,
+    journal.c.action,
+    journal.c.symbol,
+    journal.c.voids,
+    observations.c.x,
+).outerjoin(observations, observations.c.ticket == journal.c.ticket)
+
+
 def append(connection: Connection, events: Sequence[Mapping[str, Any]]) -> None:
     """Write events, whose numbers the caller has chosen from the head on."""
     columns = {"action": None, "symbol": None, "label": None, "voids": None, "expert": None}
     connection.execute(insert(journal), [{**columns, **event} for event in events])
 
 
-def events(connection: Connection, after: int, upto: int) -> Iterator[list[Event]]:
-    """The events that a learner must see, in order and in chunks."""
-    rows = connection.execution_options(yield_per=CHUNK).execute(
-        select(
-            journal.c.seq,
-            journal.c.kind,
-            journal.c.ticket,
-            journal.c.action,
-            journal.c.symbol,
-            journal.c.voids,
-            observations.c.x,
-        )
-        .outerjoin(observations, observations.c.ticket == journal.c.ticket)
-        .where(and_(journal.c.seq > after, journal.c.seq <= upto))
-        .order_by(journal.c.seq)
-    )
-    for chunk in rows.partitions():
-        yield [Event(*row) for row in chunk]
+def events(connection: Connection, after: int, upto: int) -> list[Event]:
+    """The next events for a learner, in order, at most a chunk of them."""
+    found = _EVENTS.where(and_(journal.c.seq > after, journal.c.seq <= upto)).order_by(journal.c.seq).limit(CHUNK)
+    return [Event(*row) for row in connection.execute(found)]
+
+
+def teaching(connection: Connection, after: int, upto: int) -> list[Event]:
+    """The answers and corrections among the events."""
+    within = and_(journal.c.seq > after, journal.c.seq <= upto, journal.c.symbol.is_not(None))
+    return [Event(*row) for row in connection.execute(_EVENTS.where(within).order_by(journal.c.seq))]
+
+
+def count_observed(connection: Connection, after: int, upto: int) -> int:
+    """How many observations came."""
+    within = and_(journal.c.seq > after, journal.c.seq <= upto, journal.c.kind == OBSERVED)
+    return int(connection.execute(select(func.count()).where(within)).scalar_one())
 
 
 def voided(connection: Connection, after: int, upto: int) -> frozenset[int]:

@@ -7,6 +7,7 @@ live, reading the journal from its beginning, or reading on from a snapshot.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 from sqlalchemy import Connection
@@ -46,12 +47,18 @@ class Learner:
             )
         return cls(make(), 0)
 
-    def catch_up(self, connection: Connection, upto: int) -> bool:
-        """See the events up to `upto`; False, and nothing done, if one of them takes back something already seen."""
-        if journal.rewrites(connection, self.position, upto):
-            return False
-        void = journal.voided(connection, self.position, upto)
-        for chunk in journal.events(connection, self.position, upto):
+    def catch_up(self, reading: Callable[[], AbstractContextManager[Connection]], upto: int) -> bool:
+        """See the events up to `upto`; False, and nothing done, if one of them takes back something already seen.
+
+        Each chunk is read in a transaction of its own and seen outside of it, since training may take long.
+        """
+        with reading() as connection:
+            if journal.rewrites(connection, self.position, upto):
+                return False
+            void = journal.voided(connection, self.position, upto)
+        while self.position < upto:
+            with reading() as connection:
+                chunk = journal.events(connection, self.position, upto)
             self._see([event for event in chunk if event.seq not in void])
             self.position = chunk[-1].seq
         return True

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Float, and_, case, cast, func, literal, select
+from sqlalchemy import Connection, Double, and_, case, cast, func, literal, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from sparingly.games import Game
@@ -52,18 +52,23 @@ def _groups(connection: Connection, part: ColumnElement[Any]) -> Sequence[Any]:
     t = tickets.c
     chance = case((t.chance.is_not(None), t.chance), (t.audit, _audit_rate(connection)), (t.asks, 1.0), else_=None)
     labelled = and_(t.asks, t.status == ANSWERED, t.label.is_not(None), chance > 0)
-    weight = case((labelled, (1.0 - chance) / chance), else_=0.0)
-    keys = [part.label("part"), t.status, t.asks, t.action, t.prediction, t.label]
-    return connection.execute(
-        select(
-            *keys,
-            func.count().label("count"),
-            func.sum(cast(weight, Float)).label("weight"),
-            func.sum(cast(weight * weight, Float)).label("squares"),
-            func.sum(cast(case((labelled, 1.0 / chance), else_=0.0), Float)).label("stands_for"),
-            func.max(t.at).label("at"),
-        ).group_by(*keys)
-    ).all()
+    weight = cast(case((labelled, (1.0 - chance) / chance), else_=0.0), Double)
+    stands_for = cast(case((labelled, 1.0 / chance), else_=0.0), Double)
+    one = select(
+        part.label("part"),
+        *(t.status, t.asks, t.action, t.prediction, t.label, t.at),
+        weight.label("weight"),
+        stands_for.label("stands_for"),
+    ).subquery()
+    keys = [one.c.part, one.c.status, one.c.asks, one.c.action, one.c.prediction, one.c.label]
+    sums = [
+        func.count().label("count"),
+        func.sum(one.c.weight).label("weight"),
+        func.sum(one.c.weight * one.c.weight).label("squares"),
+        func.sum(one.c.stands_for).label("stands_for"),
+        func.max(one.c.at).label("at"),
+    ]
+    return connection.execute(select(*keys, *sums).group_by(*keys)).all()
 
 
 def _audit_rate(connection: Connection) -> float:

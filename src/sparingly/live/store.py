@@ -130,7 +130,16 @@ _HEAD = select(func.max(journal.c.seq))
 
 def backend_of(path: str | os.PathLike[str]) -> Backend:
     """The backend for a file's path or a database's URL."""
-    return SQLite(path)
+    text = os.fspath(path)
+    if "://" not in text:
+        return SQLite(path)
+    if not text.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
+        raise StoreError(
+            f"{text.split('://')[0]}:// is not a database an agent can live in: give a file or postgresql://"
+        )
+    from sparingly.live.postgres import PostgreSQL
+
+    return PostgreSQL(text.replace("postgres://", "postgresql://", 1))
 
 
 def _read_settings(backend: Backend, engine: Engine, *, migrate_old: bool) -> Settings:
