@@ -27,9 +27,10 @@ def padded(X: Tensor, rows: int = ROWS) -> Tensor:
 class Counts:
     """The inverse of G = penalty I + sum phi phi' for one action, kept by rank-one updates.
 
-    The inverse is a base matrix less the outer products of `recent` directions: an update appends a direction, and
-    `settle` folds many into the base with one matrix product. While the base stands, a block's products with it
-    (`against_base`) stay good, and `solve` corrects one row for what was played since.
+    Each play takes one direction off the inverse: G^-1 = I / penalty - sum u u'. The directions are `recent` first;
+    `settle` moves many of them into the base, which keeps them as they are while they are few and becomes a matrix once
+    that is cheaper. While the base stands, a block's products with it (`against_base`) stay good, and `solve` corrects
+    one row for the recent directions.
     Rounding is undone every `refresh` updates by inverting G itself in double precision.
 
     >>> counts = Counts(2)
@@ -44,18 +45,26 @@ class Counts:
     most_recent = 512
 
     def __init__(self, size: int, *, penalty: float = 1.0, refresh: int | None = None, device: str = "cpu") -> None:
-        self.base = torch.eye(size, device=device) / penalty
-        self.gram = torch.eye(size, device=device) * penalty
-        """G up to the last refresh."""
+        self.size, self.penalty, self.device = size, penalty, device
         self.version = 0
         """Grows when the base changes, so that products with an older base are recognised."""
         self.refresh = refresh or max(1000, size)
-        self._directions = Memory(device)
+        self._recent = Memory(device)
+        self._settled = Memory(device)
+        self._base: Tensor | None = None
         self._since_refresh = Memory(device)
+        self._gram: Tensor | None = None
 
     def against_base(self, Phi: Tensor) -> Tensor:
         """base phi for each row phi of a block `[block, size]`."""
-        return (padded(Phi) @ self.base)[: len(Phi)]
+        rows = padded(Phi)
+        if self._base is not None:
+            return (rows @ self._base)[: len(Phi)]
+        products = rows / self.penalty
+        if len(self._settled):
+            settled = self._settled["direction"]
+            products -= (rows @ settled.T) @ settled
+        return products[: len(Phi)]
 
     def solve(self, phi: Tensor, against_base: Tensor | None = None) -> Tensor:
         """G^-1 phi, `[size]`; `against_base` is its row of `against_base`, if it was computed for this version.
@@ -63,46 +72,61 @@ class Counts:
         A row of a block is copied first: sums over it round differently with where it lies in memory.
         """
         first = self.against_base(phi[None])[0] if against_base is None else against_base
-        if not len(self._directions):
+        if not len(self._recent):
             return first.clone()
-        recent = self._directions["direction"]
+        recent = self._recent["direction"]
         return first - (recent @ phi.clone()) @ recent
 
     def add(self, phi: Tensor, solved: Tensor | None = None) -> None:
         """Count one more play at phi; `solved` is G^-1 phi if it is known."""
         solved, phi = self.solve(phi) if solved is None else solved, phi.clone()
-        self._directions.append(direction=solved / torch.sqrt(1 + phi @ solved))
+        self._recent.append(direction=solved / torch.sqrt(1 + phi @ solved))
         self._since_refresh.append(phi=phi)
-        if len(self._directions) >= self.most_recent:
+        if len(self._recent) >= self.most_recent:
             self.settle()
 
     def settle(self) -> None:
-        """Fold the recent directions into the base, if they are many enough to be worth a matrix product."""
-        if len(self._directions) < self.worth_settling:
+        """Move the recent directions into the base, if they are many enough to be worth it."""
+        if len(self._recent) < self.worth_settling:
             return
-        recent = self._directions["direction"]
-        self.base.addmm_(recent.T, recent, alpha=-1)
-        self._directions.clear()
+        recent = self._recent["direction"]
+        if self._base is None and len(self._settled) + len(recent) > self.size // 2:
+            self._base = torch.eye(self.size, device=self.device) / self.penalty
+            if len(self._settled):
+                self._base.addmm_(self._settled["direction"].T, self._settled["direction"], alpha=-1)
+            self._settled.clear()
+        if self._base is None:
+            self._settled.extend(direction=recent)
+        else:
+            self._base.addmm_(recent.T, recent, alpha=-1)
+        self._recent.clear()
         if len(self._since_refresh) >= self.refresh:
-            phi = self._since_refresh["phi"]
-            self.gram.addmm_(phi.T, phi)
-            self._since_refresh.clear()
-            self.base = torch.cholesky_inverse(torch.linalg.cholesky(self.gram.double())).float()
+            self._invert()
         self.version += 1
 
+    def _invert(self) -> None:
+        phi = self._since_refresh["phi"]
+        if self._gram is None:
+            self._gram = torch.eye(self.size, device=self.device) * self.penalty
+        self._gram.addmm_(phi.T, phi)
+        self._since_refresh.clear()
+        self._base = torch.cholesky_inverse(torch.linalg.cholesky(self._gram.double())).float()
+
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "base": self.base,
-            "gram": self.gram,
+        memories = {"recent": self._recent, "settled": self._settled, "since_refresh": self._since_refresh}
+        return {name: memory.state_dict() for name, memory in memories.items()} | {
+            "base": self._base,
+            "gram": self._gram,
             "version": self.version,
-            "directions": self._directions.state_dict(),
-            "since_refresh": self._since_refresh.state_dict(),
+            "size": self.size,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        if state["base"].shape != self.base.shape:
-            raise ValueError(f"counts have {len(state['base'])} coordinates, not {len(self.base)}")
-        self.base, self.gram = state["base"].to(self.base.device), state["gram"].to(self.base.device)
+        if state["size"] != self.size:
+            raise ValueError(f"counts have {state['size']} coordinates, not {self.size}")
+        for name in ("recent", "settled", "since_refresh"):
+            getattr(self, f"_{name}").load_state_dict(state[name])
+        self._base, self._gram = (
+            None if matrix is None else matrix.to(self.device) for matrix in (state["base"], state["gram"])
+        )
         self.version = int(state["version"])
-        self._directions.load_state_dict(state["directions"])
-        self._since_refresh.load_state_dict(state["since_refresh"])

@@ -40,6 +40,13 @@ class Memory:
             column[self._length] = value
         self._length += 1
 
+    def extend(self, **rows: Tensor) -> None:
+        """Append many rows at once, as many in each column."""
+        for name, values in rows.items():
+            kept = self._columns[name][: self._length] if name in self._columns else values[:0]
+            self._columns[name] = torch.cat([kept, values.to(self._device)])
+        self._length += len(next(iter(rows.values())))
+
     def clear(self) -> None:
         """Forget every row."""
         self._length = 0
