@@ -63,7 +63,7 @@ class Task(Plain):
     noise: Annotated[float, Field(ge=0, le=1)] = 0.0
     drift: Literal["none", "abrupt", "gradual"] = "none"
     delay: Annotated[int, Field(ge=0)] = 0
-    test_rows: Annotated[int, Field(ge=1)] = 5000
+    test_rows: Annotated[int, Field(ge=1)] = 2000
 
     @field_validator("costs")
     @classmethod

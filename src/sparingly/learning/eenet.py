@@ -72,6 +72,11 @@ class EENet:
         """f1's estimates `[block, outputs]` and the compact embeddings `[block, compact]`."""
         return self.embedding(X.to(self.device))
 
+    def estimate(self, X: Tensor) -> Tensor:
+        """f1's estimates alone, for those who need no embedding."""
+        outputs: Tensor = self.f1(X.to(self.device))
+        return outputs
+
     def explore(self, compact: Tensor) -> Tensor:
         """f2's estimates of how far f1 is off, `[block, outputs]`."""
         out: Tensor = self.f2(self.embedding.expand(padded(compact)))

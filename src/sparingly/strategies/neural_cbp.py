@@ -243,7 +243,7 @@ class NeuralCBP(Strategy):
         return max(self.schedule.next(self.clock), len(self._start)) - self.clock
 
     def _scores(self, X: Tensor) -> Tensor:
-        outputs = _numpy(self.network.exploit(X)[0])
+        outputs = _numpy(self.network.estimate(X))
         return torch.from_numpy(self.bounds.outcomes(outputs))
 
     def _identity(self) -> dict[str, Any]:
