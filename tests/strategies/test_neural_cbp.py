@@ -134,12 +134,12 @@ def test_save_and_load_in_a_new_process_goes_on_to_the_last_bit(tmp_path: Path) 
     strategy = sp.NeuralCBP(game, 5, seed=3, epochs=3)
     whole = rounds(copy.deepcopy(strategy), game, X, y)
     first = rounds(strategy, game, X[:777], y[:777])
-    state_file.save(strategy.state_dict(), tmp_path / "state")
+    strategy.save(tmp_path / "state")
     np.savez(tmp_path / "rest.npz", X=X[777:], y=y[777:])
     program = (
-        "import sys, numpy as np, torch, sparingly as sp; from sparingly.learning import state\n"
+        "import sys, numpy as np, torch, sparingly as sp\n"
         "torch.set_num_threads(1); rest = np.load(sys.argv[2]); game = sp.label_efficient(3)\n"
-        "strategy = sp.NeuralCBP(game, 5, seed=99, epochs=3).load_state_dict(state.read(sys.argv[1]))\n"
+        "strategy = sp.NeuralCBP(game, 5, seed=99, epochs=3).load(sys.argv[1])\n"
         "for r in sp.play(strategy, game, zip(rest['X'], rest['y'])):\n"
         "    print(r.action, r.prediction, *(repr(r.why.get(name)) for name in ('gap', 'width', 'pseudo_count')))\n"
     )
@@ -217,7 +217,7 @@ def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(tmp_path: Path
             strategy.load_state_dict(state)
     (tmp_path / "cut").write_bytes(state_file.dump(good)[:-10])
     with pytest.raises(ValueError, match="cut is not a whole state file"):
-        state_file.read(tmp_path / "cut")
+        strategy.load(tmp_path / "cut")
     assert rounds(strategy, game, X[60:], y[60:]) == rounds(untouched, game, X[60:], y[60:])
 
 

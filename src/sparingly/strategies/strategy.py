@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import copy
 import math
+import os
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from sparingly.games import Game
+from sparingly.learning import state
 
 STATE_VERSION = 1
 _NEVER = 2**31
@@ -252,30 +254,38 @@ class Strategy(abc.ABC):
             "own": copy.deepcopy(self._state()),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> Self:
+    def load_state_dict(self, saved: Mapping[str, Any]) -> Self:
         """Continue where the other strategy was; a state that does not fit is refused and changes nothing."""
-        self._check_state(state)
+        self._check_state(saved)
         fresh = copy.deepcopy(self)
         try:
-            fresh.clock, fresh.generation = int(state["clock"]), int(state["generation"])
-            fresh.n_labels, fresh._due = int(state["n_labels"]), bool(state["due"])
-            fresh.rng.bit_generator.state = state["rng"]
-            fresh._restore(copy.deepcopy(state["own"]))
+            fresh.clock, fresh.generation = int(saved["clock"]), int(saved["generation"])
+            fresh.n_labels, fresh._due = int(saved["n_labels"]), bool(saved["due"])
+            fresh.rng.bit_generator.state = saved["rng"]
+            fresh._restore(copy.deepcopy(saved["own"]))
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
             raise StateError(f"the state does not fit {self.name}: {error!r}") from error
         self.__dict__.update(fresh.__dict__)
         return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `state_dict` to a file (safetensors and JSON, never pickle); it appears whole or not at all."""
+        state.save(self.state_dict(), path)
+
+    def load(self, path: str | os.PathLike[str]) -> Self:
+        """Continue where the strategy that wrote the file was; a file that does not fit changes nothing."""
+        return self.load_state_dict(state.read(path))
 
     # details
 
     def _made_for(self) -> dict[str, Any]:
         return {"strategy": self.name, "game": self.game.fingerprint, "shape": list(self.shape), **self._identity()}
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
-        version = state.get("version")
+    def _check_state(self, saved: Mapping[str, Any]) -> None:
+        version = saved.get("version")
         if version != STATE_VERSION:
             raise StateError(f"state version {version!r} is not {STATE_VERSION}, which this release reads")
-        theirs = state.get("made_for", {})
+        theirs = saved.get("made_for", {})
         for what, ours in self._made_for().items():
             if theirs.get(what) != ours:
                 raise StateError(f"the state is for {what} {theirs.get(what)!r}, not {ours!r}")
