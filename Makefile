@@ -40,7 +40,8 @@ docs: $(READY)
 	$(BIN)/mkdocs build --strict
 
 reproduce: $(READY)
-	$(BIN)/sparingly reproduce all
+	$(BIN)/sparingly reproduce all --out results/paper
+	$(BIN)/sparingly report results/paper --out docs/results/report.html --summary docs/results/summary --title "The paper's experiments"
 
 clean:
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -68,7 +68,8 @@ def test_a_seed_that_is_not_complete_is_left_out(results, tmp_path):
     study = next(iter(results.studies()))
     for run in list(study.runs())[:-1]:
         copy.add(run.id, results.path(run.id).read_bytes())
-    assert set(digest(copy, [study]).runs["seed"]) == {0, 1}
+    runs = digest(copy, [study]).runs
+    assert runs.groupby("dataset")["seed"].agg(set).to_dict() == {"phishing": {0, 1, 2}, "image_segments": {0, 1}}
     empty = Results(tmp_path / "empty").open()
     with pytest.raises(SettingsError, match="no complete seed"):
         digest(empty, [study])
@@ -120,6 +121,8 @@ def test_the_paper_has_41_rows_in_q1_and_q2():
     rows = [row for name in ("q1", "q2") for row in study(name).rows]
     assert len(rows) == 41
     assert len({run.id for name in ("q1", "q2") for run in study(name, seeds=2).runs()}) == 82
+    assert len({run.id for run in study("q3").runs()}) == 3 * (5 + 5 + 2)
+    assert len({run.id for run in study("q3", seeds=3).runs()}) == 27
     seeds = [run.seed for run in study("q1", seeds=3).runs()]
     assert seeds == sorted(seeds), "whole seeds come first"
 

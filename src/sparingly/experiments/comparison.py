@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparingly.experiments.records import Results, write_whole
-from sparingly.experiments.settings import SettingsError, Study
+from sparingly.experiments.settings import Row, SettingsError, Study
 from sparingly.experiments.statistics import Paired, Summary, Wins, holm, paired, summarise, welch, win_counts
 from sparingly.experiments.studies import REFERENCE, Printed, printed
 
@@ -108,7 +108,7 @@ class Digest:
 
 
 def digest(results: Results, studies: Iterable[Study]) -> Digest:
-    """Read the records of some studies; seeds that are not complete in a table are left out of it."""
+    """Read the records of some studies; a seed that is not complete on a data set is left out of it."""
     import pandas as pd
 
     parts: list[Digest] = [_digest_of(results, study) for study in studies]
@@ -118,9 +118,10 @@ def digest(results: Results, studies: Iterable[Study]) -> Digest:
     return Digest(*(pd.concat(frame, ignore_index=True) for frame in frames))
 
 
-def complete_seeds(results: Results, study: Study) -> list[int]:
-    """The seeds for which every row of a study has its record."""
-    return [seed for seed in study.all_seeds if all(results.has(study.at(row, seed).id) for row in study.rows)]
+def complete_seeds(results: Results, study: Study, row: Row) -> list[int]:
+    """The seeds of a row for which every row on the same data set has its record: those can be compared."""
+    rivals = [other for other in study.rows if other.task.dataset == row.task.dataset]
+    return [seed for seed in study.seeds_of(row) if all(results.has(study.at(other, seed).id) for other in rivals)]
 
 
 def compare(runs: Any, reference: str = REFERENCE) -> list[Comparison]:
@@ -186,7 +187,7 @@ def _digest_of(results: Results, study: Study) -> Digest:
     for row in study.rows:
         key = (row.table, Path(row.task.dataset).stem, row.player.shown)
         told = dict(zip(KEY, key, strict=True))
-        for seed in complete_seeds(results, study):
+        for seed in complete_seeds(results, study, row):
             run_id = study.at(row, seed).id
             record = results.read(run_id)
             runs.append(told | {name: value for name, value in record.row(run_id).items() if name not in told})

@@ -139,7 +139,7 @@ def _do(chosen: list[Study], where: Where) -> None:
     with Progress(to_do, estimates, workers) as progress:
         tally = run_all(runs, results, where.pool, retry=where.retry, watch=progress.tick)
     _tell(tally, where)
-    whole = [study for study in chosen if complete_seeds(results, study)]
+    whole = [study for study in chosen if any(complete_seeds(results, study, row) for row in study.rows)]
     if whole:
         for path in write_report_of(results, where.out / "report.html", [study.name for study in whole])[:2]:
             typer.echo(str(path))

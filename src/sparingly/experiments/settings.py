@@ -115,11 +115,12 @@ class Run(Plain):
 
 
 class Row(Plain):
-    """A row of a table: one strategy on one task, for every seed."""
+    """A row of a table: one strategy on one task, for every seed, or for the first few of them."""
 
     table: str
     task: Task
     player: Player
+    seeds: int | None = None
 
 
 class Study(Plain):
@@ -135,17 +136,16 @@ class Study(Plain):
         seen = set()
         for seed in range(self.first_seed, self.first_seed + self.seeds):
             for row in self.rows:
-                run = Run(task=row.task, player=row.player, seed=seed)
-                if run.id not in seen:
+                run = self.at(row, seed)
+                if seed in self.seeds_of(row) and run.id not in seen:
                     seen.add(run.id)
                     yield run
 
     def at(self, row: Row, seed: int) -> Run:
         return Run(task=row.task, player=row.player, seed=seed)
 
-    @property
-    def all_seeds(self) -> range:
-        return range(self.first_seed, self.first_seed + self.seeds)
+    def seeds_of(self, row: Row) -> range:
+        return range(self.first_seed, self.first_seed + min(self.seeds, row.seeds or self.seeds))
 
 
 def study_of(tasks: list[Task], players: list[Player], *, name: str, seeds: int, first_seed: int = 0) -> Study:
