@@ -9,13 +9,17 @@ import sys
 from types import ModuleType
 
 from sparingly.strategies.always_ask import AlwaysAsk
+from sparingly.strategies.cesa import Cesa
 from sparingly.strategies.conformance import ConformanceError, check
+from sparingly.strategies.ineural import INeural
+from sparingly.strategies.margin import Margin
 from sparingly.strategies.neural_cbp import NeuralCBP
+from sparingly.strategies.neuronal import Neuronal
 from sparingly.strategies.never_ask import NeverAsk
 from sparingly.strategies.random_asks import RandomAsks
 from sparingly.strategies.strategy import Assessment, Decision, StateError, Strategy, Why
 
-_ALL: tuple[type[Strategy], ...] = (NeuralCBP, AlwaysAsk, NeverAsk, RandomAsks)
+_ALL: tuple[type[Strategy], ...] = (NeuralCBP, Neuronal, INeural, Cesa, Margin, AlwaysAsk, NeverAsk, RandomAsks)
 
 
 def registered() -> dict[str, type[Strategy]]:
@@ -35,7 +39,11 @@ __all__ = [
     "Decision",
     "AlwaysAsk",
     "ConformanceError",
+    "Cesa",
+    "INeural",
+    "Margin",
     "NeuralCBP",
+    "Neuronal",
     "NeverAsk",
     "RandomAsks",
     "StateError",
