@@ -141,3 +141,10 @@ def test_a_data_frame_names_the_classes():
 def test_a_matrix_of_any_kind_gives_the_same_game():
     rows = [[0, 1], [0.5, 0]]
     assert label_efficient(costs=np.array(rows)) == label_efficient(costs=rows) == label_efficient(2, rows)
+
+
+def test_a_list_of_prices_is_one_for_each_expert() -> None:
+    assert label_efficient(2, query_cost=[1.0, 0.6]) == label_efficient(2, experts=[1.0, 0.6])
+    assert label_efficient(2, query_cost=[1.0, 0.6], experts=2) == label_efficient(2, experts=[1.0, 0.6])
+    with pytest.raises(ValueError, match=r"query_cost is .*one for each of the experts"):
+        label_efficient(2, query_cost=[1.0, 0.6], experts=3)

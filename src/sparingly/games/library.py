@@ -22,7 +22,7 @@ _SILENT = "-"
 def label_efficient(
     n_classes: int | None = None,
     costs: ArrayLike | Sequence[Sequence[float]] | None = None,
-    query_cost: float = 1.0,
+    query_cost: float | Sequence[float] = 1.0,
     *,
     experts: int | Sequence[float] | Mapping[str, float] = 1,
     questions: Sequence[Partition] | Mapping[str, Partition] = (),
@@ -41,7 +41,7 @@ def label_efficient(
     costs
         [announced, true], M x M; 1 for every error and 0 otherwise when left out.
     query_cost
-        The price of an expert, and of a coarse question that has none of its own.
+        The price of an expert, and of a coarse question that has none of its own; or one price an expert.
     experts
         How many experts at `query_cost`, or the price of each: `[1.0, 0.3]`, `{"doctor": 1.0, "nurse": 0.3}`.
     questions
@@ -66,6 +66,7 @@ def label_efficient(
     ([1.0, 0.7, 0.2], ('0 1', '2'))
     """
     announce, names = _announcements(n_classes, costs, classes)
+    experts, query_cost = _who_asks_what(experts, query_cost)
     asks = _expert_prices(experts, query_cost)
     partitions = _partitions(questions, names)
     asks += list(zip(partitions, _question_prices(question_costs, query_cost, len(partitions)), strict=True))
@@ -224,6 +225,16 @@ def _labels(costs: Any) -> list[str] | None:
     if announced != true:
         raise ValueError(f"costs has rows {announced} and columns {true}: both must name the classes in the same order")
     return true
+
+
+def _who_asks_what(experts: Any, query_cost: Any) -> tuple[Any, Any]:
+    """Prices given as `query_cost` are the experts', if nothing else is said of them."""
+    if not isinstance(query_cost, Sequence | np.ndarray) or isinstance(query_cost, str):
+        return experts, query_cost
+    prices = [float(price) for price in query_cost]
+    if experts not in (1, len(prices)) or not prices:
+        raise ValueError(f"query_cost is {query_cost!r}: give one price, or one for each of the experts")
+    return prices, max(prices)
 
 
 def _expert_prices(experts: int | Sequence[float] | Mapping[str, float], query_cost: float) -> list[tuple[str, Any]]:
