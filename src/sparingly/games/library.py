@@ -66,10 +66,10 @@ def label_efficient(
     ([1.0, 0.7, 0.2], ('0 1', '2'))
     """
     announce, names = _announcements(n_classes, costs, classes)
-    experts, query_cost = _who_asks_what(experts, query_cost)
-    asks = _expert_prices(experts, query_cost)
+    prices, price_of_one = _who_asks_what(experts, query_cost)
+    asks = _expert_prices(prices, price_of_one)
     partitions = _partitions(questions, names)
-    asks += list(zip(partitions, _question_prices(question_costs, query_cost, len(partitions)), strict=True))
+    asks += list(zip(partitions, _question_prices(question_costs, price_of_one, len(partitions)), strict=True))
     if not asks:
         raise ValueError("a label-efficient game needs at least one expert or question")
     answers = [names] * (len(asks) - len(partitions)) + list(partitions.values())
@@ -227,10 +227,10 @@ def _labels(costs: Any) -> list[str] | None:
     return true
 
 
-def _who_asks_what(experts: Any, query_cost: Any) -> tuple[Any, Any]:
+def _who_asks_what(experts: Any, query_cost: float | Sequence[float]) -> tuple[Any, float]:
     """Prices given as `query_cost` are the experts', if nothing else is said of them."""
-    if not isinstance(query_cost, Sequence | np.ndarray) or isinstance(query_cost, str):
-        return experts, query_cost
+    if not isinstance(query_cost, list | tuple | np.ndarray):
+        return experts, query_cost  # type: ignore[return-value]
     prices = [float(price) for price in query_cost]
     if experts not in (1, len(prices)) or not prices:
         raise ValueError(f"query_cost is {query_cost!r}: give one price, or one for each of the experts")
