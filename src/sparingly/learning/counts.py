@@ -31,7 +31,8 @@ class Counts:
     `settle` moves many of them into the base, which keeps them as they are while they are few and becomes a matrix once
     that is cheaper. While the base stands, a block's products with it (`against_base`) stay good, and `solve` corrects
     one row for the recent directions.
-    Rounding is undone every `refresh` updates by inverting G itself in double precision.
+    Rounding is undone every `refresh` updates by inverting G itself in double precision. All the rest has the precision
+    of the observations that are counted.
 
     >>> counts = Counts(2)
     >>> east = torch.tensor([1.0, 0.0])
@@ -91,7 +92,7 @@ class Counts:
             return
         recent = self._recent["direction"]
         if self._base is None and len(self._settled) + len(recent) > self.size // 2:
-            self._base = torch.eye(self.size, device=self.device) / self.penalty
+            self._base = torch.eye(self.size, device=self.device, dtype=recent.dtype) / self.penalty
             if len(self._settled):
                 self._base.addmm_(self._settled["direction"].T, self._settled["direction"], alpha=-1)
             self._settled.clear()
@@ -107,10 +108,10 @@ class Counts:
     def _invert(self) -> None:
         phi = self._since_refresh["phi"]
         if self._gram is None:
-            self._gram = torch.eye(self.size, device=self.device) * self.penalty
+            self._gram = torch.eye(self.size, device=self.device, dtype=phi.dtype) * self.penalty
         self._gram.addmm_(phi.T, phi)
         self._since_refresh.clear()
-        self._base = torch.cholesky_inverse(torch.linalg.cholesky(self._gram.double())).float()
+        self._base = torch.cholesky_inverse(torch.linalg.cholesky(self._gram.double())).to(phi.dtype)
 
     def state_dict(self) -> dict[str, Any]:
         memories = {"recent": self._recent, "settled": self._settled, "since_refresh": self._since_refresh}

@@ -14,7 +14,6 @@ from sqlalchemy import Connection
 
 from sparingly.games import Game
 from sparingly.live import answering, leases, observing
-from sparingly.live.background import Background
 from sparingly.live.errors import AgentError, StoreError
 from sparingly.live.features import rows
 from sparingly.live.gathering import Gathering
@@ -397,9 +396,5 @@ class Agent:
     def _wake(self) -> Mind:
         if self._mind is None:
             make = maker(self._store.settings, self._instance)
-            if self._training == "background":
-                aside = "thread" if self._store.settings.instance else "process"
-                self._mind = Background(self._store, make, self._lock, aside)
-            else:
-                self._mind = Shared(self._store, make) if self._store.backend.polls else Inline(self._store, make)
+            self._mind = Shared(self._store, make) if self._store.backend.polls else Inline(self._store, make)
         return self._mind

@@ -9,17 +9,30 @@ import sys
 from types import ModuleType
 
 from sparingly.strategies.always_ask import AlwaysAsk
-from sparingly.strategies.cesa import Cesa
+from sparingly.strategies.cbp import CBP
+from sparingly.strategies.cbp_side import CBPside
 from sparingly.strategies.conformance import ConformanceError, check
-from sparingly.strategies.ineural import INeural
-from sparingly.strategies.margin import Margin
+from sparingly.strategies.feed_exp3 import FeedExp3
 from sparingly.strategies.neural_cbp import NeuralCBP
-from sparingly.strategies.neuronal import Neuronal
 from sparingly.strategies.never_ask import NeverAsk
+from sparingly.strategies.rand_cbp import RandCBP
+from sparingly.strategies.rand_cbp_side import RandCBPside
 from sparingly.strategies.random_asks import RandomAsks
 from sparingly.strategies.strategy import Assessment, Decision, StateError, Strategy, Why
+from sparingly.strategies.tspm import TSPM
 
-_ALL: tuple[type[Strategy], ...] = (NeuralCBP, Neuronal, INeural, Cesa, Margin, AlwaysAsk, NeverAsk, RandomAsks)
+_ALL: tuple[type[Strategy], ...] = (
+    NeuralCBP,
+    CBP,
+    RandCBP,
+    CBPside,
+    RandCBPside,
+    FeedExp3,
+    TSPM,
+    AlwaysAsk,
+    NeverAsk,
+    RandomAsks,
+)
 
 
 def registered() -> dict[str, type[Strategy]]:
@@ -38,16 +51,18 @@ __all__ = [
     "Assessment",
     "Decision",
     "AlwaysAsk",
+    "CBP",
+    "CBPside",
     "ConformanceError",
-    "Cesa",
-    "INeural",
-    "Margin",
+    "FeedExp3",
     "NeuralCBP",
-    "Neuronal",
     "NeverAsk",
+    "RandCBP",
+    "RandCBPside",
     "RandomAsks",
     "StateError",
     "Strategy",
+    "TSPM",
     "Why",
     "check",
     "registered",

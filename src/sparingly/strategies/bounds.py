@@ -21,6 +21,9 @@ from sparingly.strategies.strategy import Why
 
 Floats = NDArray[np.float64]
 
+_MOST_FIELDS = 10_000
+"""Fields that are remembered by their signs; drawn widths can give new signs in every round."""
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -111,13 +114,17 @@ class Bounds:
         """`[block, outcome]`: the outcome distributions that fit the flattened feedback distributions best."""
         return pi if self._lift is None else pi @ self._lift
 
-    def compare(self, pi: Floats, w: Floats, factor: Floats | None = None) -> Comparison:
+    def compare(
+        self, pi: Floats, w: Floats, factor: Floats | None = None, *, action_factor: Floats | None = None
+    ) -> Comparison:
         """Eliminate, for flattened feedback distributions `[block, symbols]` and widths `[block, informative]`.
 
-        `factor`, `[block, pair]`, multiplies the width of each pair (randomised confidence bounds).
+        For randomised confidence bounds `factor`, `[block, pair]`, multiplies the width of each pair, `action_factor`,
+        `[block, informative]`, that of each action; neither changes the choice among what survives.
         """
         weighted = np.zeros((len(pi), self.game.n_actions))
         weighted[:, self.informative] = self.W[list(self.informative)] * w
+        w = w if action_factor is None else w * action_factor
         if self._by_class is not None and factor is None:
             return self._compare_classes(pi, w[:, 0], weighted)
         return self._compare_pairs(pi, w, weighted, factor)
@@ -223,6 +230,8 @@ class Bounds:
     def _field(self, signs: NDArray[np.int8]) -> Field:
         key = signs.tobytes()
         if key not in self._fields:
+            if len(self._fields) >= _MOST_FIELDS:
+                self._fields.clear()
             confident = {self._pairs[p]: int(signs[p]) for p in signs.nonzero()[0]}
             left = self.geometry.restrict(confident)
             survivors, pairs = tuple(left.actions), tuple(left.pairs)

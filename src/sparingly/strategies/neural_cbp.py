@@ -15,8 +15,9 @@ from sparingly.learning import training
 from sparingly.learning.counts import Counts
 from sparingly.learning.eenet import EENet
 from sparingly.learning.networks import Network
-from sparingly.strategies.bounds import Bounds, explain
-from sparingly.strategies.strategy import Assessment, Strategy, Why
+from sparingly.strategies.bounds import Comparison
+from sparingly.strategies.confidence import ConfidenceBoundStrategy
+from sparingly.strategies.strategy import Assessment
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
@@ -43,7 +44,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Where the paper's text and its authors' released code differ."""
 
 
-class NeuralCBP(Strategy):
+class NeuralCBP(ConfidenceBoundStrategy):
     """Eliminate actions by confidence bounds that two networks learn.
 
     f1 estimates the feedback distributions of the informative actions, f2 how far f1 is off; Algorithm 1 does the rest.
@@ -127,12 +128,17 @@ class NeuralCBP(Strategy):
         device: str = "cpu",
         **differences: Any,
     ) -> None:
-        super().__init__(game, n_features, seed=seed)
         options = _options(preset, differences)
-        if start not in ("each", "informative"):
-            raise ValueError(f"start is {start!r}: give 'each' or 'informative'")
+        super().__init__(
+            game,
+            n_features,
+            alpha=alpha,
+            ties=options["ties"],
+            rate_offset=options["rate_offset"],
+            start=start,
+            seed=seed,
+        )
         self._options = options
-        self.bounds = Bounds(game, alpha=alpha, ties=options["ties"])
         self.schedule = training.schedule(schedule)
         self.network = EENet(
             self.shape,
@@ -147,11 +153,7 @@ class NeuralCBP(Strategy):
             seed=seed,
             device=device,
         )
-        observers = [a for a in self.bounds.informative if self.bounds.W[a] > 0]
-        self.counts = {a: Counts(self.network.count_size, penalty=penalty, device=device) for a in observers}
-        self._start = tuple(range(game.n_actions)) if start == "each" else self.bounds.informative
-        self.contradictions = 0
-        """How often the confident signs excluded every distribution, so that everything was kept."""
+        self.counts = {a: Counts(self.network.count_size, penalty=penalty, device=device) for a in self.observers}
         self._last: tuple[int, Tensor, tuple[Tensor, Tensor]] | None = None
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
@@ -175,40 +177,18 @@ class NeuralCBP(Strategy):
             return np.zeros((len(errors), 0))
         return np.maximum.reduceat(_numpy(errors), self.bounds.starts, axis=1)
 
-    def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
+    def _compare(self, assessment: Assessment, row: int) -> tuple[Comparison, int]:
         values = assessment.values
-        self._last = (
-            self.generation,
-            assessment.X[row],
-            (values["outputs"][row], values["compact"][row]),
-        )
-        comparison = values["comparison"]
-        cheapest = int(comparison.cheapest[row])
-        if self.clock < len(self._start):
-            action = self._start[self.clock]
-            why = Why("{action}: every action is played once at the start", {"action": self.game.actions[action]})
-        else:
-            action, why = self._play(values, row)
+        self._last = self.generation, assessment.X[row], (values["outputs"][row], values["compact"][row])
+        return values["comparison"], row
+
+    def _plays(self, assessment: Assessment, row: int, action: int) -> float:
+        return self._solve(assessment.values, row, action)[1]
+
+    def _count(self, assessment: Assessment, row: int, action: int) -> None:
         if action in self.counts:
-            phi, _, solved = self._solve(values, row, action)
+            phi, _, solved = self._solve(assessment.values, row, action)
             self.counts[action].add(phi, solved)
-        return action, self._announced(action, cheapest), why
-
-    def _play(self, values: Mapping[str, Any], row: int) -> tuple[int, Why]:
-        t = self.clock + 1 + self._options["rate_offset"]
-        rate = self.bounds.rate(t)
-        seen: dict[str, float] = {}
-
-        def underplayed(action: int) -> bool:
-            if values["comparison"].weighted[row, action] <= 0:
-                return False
-            _, count, _ = self._solve(values, row, action)
-            seen.update(pseudo_count=count, rate=float(self.bounds.rate_weight[action] * rate))
-            return bool(count < seen["rate"])
-
-        action, field = self.bounds.choose(values["comparison"], row, underplayed)
-        self.contradictions += field.contradiction
-        return action, explain(action, self.game, values["comparison"], row, field, **seen)
 
     def _solve(self, values: Mapping[str, Any], row: int, action: int) -> tuple[Tensor, float, Tensor]:
         """phi, its pseudo-count for an action, and G^-1 phi."""
@@ -222,9 +202,6 @@ class NeuralCBP(Strategy):
         solved = counts.solve(phi, known)
         with_itself = solved if self._options["pseudo_count"] == "squared" else phi
         return phi, 1 / max(float(with_itself @ solved), 1e-30), solved
-
-    def _announced(self, action: int, cheapest: int) -> int:
-        return cheapest if self.game.informative_mask[action] and self.game.is_label_efficient else action
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         target = torch.full((self.bounds.n_symbols,), math.nan)
@@ -249,18 +226,14 @@ class NeuralCBP(Strategy):
     def _identity(self) -> dict[str, Any]:
         return {"options": dict(self._options), "network": _shapes(self.network.f1)}
 
-    def _state(self) -> dict[str, Any]:
-        return {
-            "network": self.network.state_dict(),
-            "counts": {str(a): counts.state_dict() for a, counts in self.counts.items()},
-            "contradictions": self.contradictions,
-        }
+    def _learned(self) -> dict[str, Any]:
+        counts = {str(a): counts.state_dict() for a, counts in self.counts.items()}
+        return {"network": self.network.state_dict(), "counts": counts}
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self.network.load_state_dict(state["network"])
+    def _relearn(self, learned: Mapping[str, Any]) -> None:
+        self.network.load_state_dict(learned["network"])
         for action, counts in self.counts.items():
-            counts.load_state_dict(state["counts"][str(action)])
-        self.contradictions = int(state["contradictions"])
+            counts.load_state_dict(learned["counts"][str(action)])
         self._last = None
 
 

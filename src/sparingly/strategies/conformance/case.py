@@ -114,7 +114,7 @@ class Case:
         self.factory = factory
         self.short = short
         self.rounds = 40 if short else 150
-        self.long_rounds = 300 if short else 1000
+        self.long_rounds = 500 if short else 1000
 
     def make(self, game: Game | None = None, n_features: int | None = None, seed: int | None = None) -> Strategy:
         return self.factory(
@@ -141,11 +141,13 @@ class Case:
     @cached_property
     def game(self) -> Game:
         """The game that most checks play."""
-        return self.first(*_games(2), bandit(2), dynamic_pricing(2))
+        two = label_efficient(2), label_efficient(2, query_cost=0.4)
+        return self.first(*two, apple_tasting(), full_information(2), bandit(2), dynamic_pricing(2))
 
     @cached_property
     def many_classes(self) -> Game:
-        return self.first(*_games(50), bandit(4))
+        """Fifty classes or more, in the game whose structure is found quickest."""
+        return self.first(label_efficient(50), bandit(6), full_information(50), label_efficient(50, query_cost=0.4))
 
     @cached_property
     def other_game(self) -> Game:
@@ -171,16 +173,12 @@ class Case:
 
     @cached_property
     def long_stream(self) -> Stream:
-        return easy_stream(self.game, self.n_features, self.long_rounds, seed=2)
+        # So near to even that ten labels do not settle it, so uneven that a strategy without features can gain.
+        return easy_stream(self.game, self.n_features, self.long_rounds, seed=2, share=0.65)
 
     @cached_property
     def long_moves(self) -> list[Move]:
         return play(self.make(), self.long_stream, block=500)
-
-
-def _games(n: int) -> list[Game]:
-    games = [label_efficient(n), label_efficient(n, query_cost=0.4), full_information(n)]
-    return games if n > 2 else [*games[:2], apple_tasting(), games[2]]
 
 
 def expect(condition: bool, message: str) -> None:
