@@ -13,10 +13,6 @@ class CBP(FrequencyStrategy):
 
     Parameters
     ----------
-    game
-        Any game that is not hopeless.
-    n_features
-        Of the observations, which are not looked at.
     alpha
         Above 1: in the width sqrt(alpha log t / n_a), and in f(t) = alpha^(1/3) t^(2/3) log(t)^(1/3).
     ties

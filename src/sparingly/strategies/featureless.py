@@ -15,7 +15,7 @@ from sparingly.strategies.strategy import Strategy
 
 
 class Featureless(Strategy):
-    """Estimates the same outcome distribution for every observation."""
+    """Estimates the same outcome distribution for every observation; `n_features` is only checked."""
 
     bounds: Bounds
     tallies: Tallies

@@ -28,10 +28,6 @@ class FeedExp3(Featureless):
 
     Parameters
     ----------
-    game
-        Any game that is not hopeless.
-    n_features
-        Of the observations, which are not looked at.
     horizon
         With a number, the rates of 2001 for a known horizon; without, those of 2006, which need none.
 

@@ -16,10 +16,6 @@ class RandCBP(FrequencyStrategy):
 
     Parameters
     ----------
-    game
-        Any game that is not hopeless.
-    n_features
-        Of the observations, which are not looked at.
     alpha
         As in CBP.
     sigma, points, eps

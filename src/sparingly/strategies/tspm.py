@@ -31,8 +31,6 @@ class TSPM(Featureless):
     ----------
     game
         A game whose actions that are cheapest somewhere tell every pair of neighbors apart.
-    n_features
-        Of the observations, which are not looked at.
     penalty
         Of the prior.
     R
