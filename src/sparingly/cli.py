@@ -15,6 +15,7 @@ import sparingly
 from sparingly.experiments import commands as experiments
 from sparingly.experiments.demo_command import demo
 from sparingly.games.command import game
+from sparingly.live.commands import agent
 
 app = typer.Typer(
     help="Ask experts sparingly.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(game)
 app.command()(demo)
 experiments.register(app)
+app.add_typer(agent, name="agent")
 
 
 @app.callback(invoke_without_command=True)

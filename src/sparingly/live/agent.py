@@ -13,7 +13,8 @@ from typing import Any, Self
 from sqlalchemy import Connection
 
 from sparingly.games import Game
-from sparingly.live import answering, leases, observing
+from sparingly.live import answering, export, leases, observing
+from sparingly.live.background import Background
 from sparingly.live.errors import AgentError, StoreError
 from sparingly.live.features import rows
 from sparingly.live.gathering import Gathering
@@ -331,13 +332,26 @@ class Agent:
             self._check_open()
             with self._store.writing() as connection:
                 found = leases.offered(connection, expert, limit, now)
-                leases.lend(connection, found, expert, now + lease_seconds)
+                leases.lend(connection, found, expert, now, now + lease_seconds)
                 return leases.questions_of(connection, found, settings, expert, now + lease_seconds)
+
+    def release(self, ticket_id: str, *, expert: str) -> None:
+        """Give a question that was lent to an expert back, so that the others may have it at once."""
+        with self._lock:
+            self._check_open()
+            with self._store.writing() as connection:
+                leases.give_back(connection, answering.find(connection, ticket_id), expert)
 
     def history(self, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """Every ticket in order, as it stands now; `after` and `limit` to read it in pieces."""
         with self._reading() as connection:
             return list(entries(connection, self._store.settings, after=after, limit=limit))
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write the labelled observations to a .csv or .parquet file; returns how many there are."""
+        with self._reading() as connection:
+            settings = self._store.settings
+            return export.write(path, export.columns(settings), export.labelled(connection, settings))
 
     def stats(self) -> Statistics:
         """How it is doing: counts, costs, and how often its announcements are right."""
@@ -396,5 +410,9 @@ class Agent:
     def _wake(self) -> Mind:
         if self._mind is None:
             make = maker(self._store.settings, self._instance)
-            self._mind = Shared(self._store, make) if self._store.backend.polls else Inline(self._store, make)
+            if self._training == "background":
+                aside = "thread" if self._store.settings.instance else "process"
+                self._mind = Background(self._store, make, self._lock, aside)
+            else:
+                self._mind = Shared(self._store, make) if self._store.backend.polls else Inline(self._store, make)
         return self._mind

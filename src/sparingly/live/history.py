@@ -23,10 +23,11 @@ def entries(
     if after is not None:
         query = query.where(tickets.c.seq > find(connection, after).seq)
     for row in connection.execution_options(yield_per=1000).execute(query):
-        yield _entry(row, settings, game)
+        yield entry_of(row, settings, game)
 
 
-def _entry(row: Any, settings: Settings, game: Game) -> Entry:
+def entry_of(row: Any, settings: Settings, game: Game) -> Entry:
+    """A ticket's row as it is shown."""
     label: Label | None = None
     if row.label is not None:
         label = settings.classes[row.label]

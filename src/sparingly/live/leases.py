@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, exists, or_, select, update
+from sqlalchemy import Connection, and_, exists, func, or_, select, update
 
 from sparingly.live.journal import vector
 from sparingly.live.payloads import read_payload
@@ -25,10 +25,20 @@ def offered(connection: Connection, expert: str | None, limit: int | None, now: 
     return list(connection.execute(query.limit(limit)))
 
 
-def lend(connection: Connection, rows: Sequence[Any], expert: str, until: float) -> None:
+def lend(connection: Connection, rows: Sequence[Any], expert: str, now: float, until: float) -> None:
     """Lend questions to an expert until a time."""
     numbers = [row.seq for row in rows]
-    connection.execute(update(tickets).where(tickets.c.seq.in_(numbers)).values(expert=expert, until=until))
+    connection.execute(
+        update(tickets)
+        .where(tickets.c.seq.in_(numbers))
+        .values(expert=expert, until=until, shown=func.coalesce(tickets.c.shown, now))
+    )
+
+
+def give_back(connection: Connection, row: Any, expert: str) -> None:
+    """End an expert's own lease; anyone else's is left alone."""
+    own = and_(tickets.c.seq == row.seq, tickets.c.expert == expert, tickets.c.status == OPEN)
+    connection.execute(update(tickets).where(own).values(expert=None, until=None))
 
 
 def questions_of(

@@ -100,23 +100,29 @@ class Follower:
     """A copy that decides with the parameters of the last snapshot; someone else trains.
 
     Between two snapshots it counts the observations and takes notice of the answers, as far as that needs no training.
+
+    Parameters
+    ----------
+    looks
+        Whether it looks for newer snapshots itself, now and then.
     """
 
-    def __init__(self, store: Store, make: Make) -> None:
-        self._store = store
+    def __init__(self, make: Make, *, looks: bool = True) -> None:
         self._make = make
+        self._looks = looks
         self._strategy: Strategy | None = None
         self._position = 0
-        self._adopted = -1
+        self.adopted = -1
         self._looked = 0.0
 
     def adopt(self, position: int, strategy: Strategy) -> None:
-        """Decide with these parameters from now on."""
-        strategy.trains = False
-        self._strategy, self._position = strategy, position
+        """Decide with these parameters from now on, unless they are older than those it has."""
+        if self._strategy is None or position > self.adopted:
+            strategy.trains = False
+            self._strategy, self._position, self.adopted = strategy, position, position
 
     def follow(self, connection: Connection, head: int) -> None:
-        if self._strategy is None or time.monotonic() - self._looked > 0.5:
+        if self._strategy is None or (self._looks and time.monotonic() - self._looked > 0.5):
             self._looked = time.monotonic()
             self._adopt_newest(connection)
         assert self._strategy is not None
@@ -146,9 +152,8 @@ class Follower:
 
     def _adopt_newest(self, connection: Connection) -> None:
         newest = next(iter(snapshots.places(connection)), None)
-        if self._strategy is None or (newest is not None and newest > self._adopted):
+        if self._strategy is None or (newest is not None and newest > self.adopted):
             learner = Learner.restore(self._make, connection, floor(connection))
-            self._adopted = learner.position
             self.adopt(learner.position, learner.strategy)
 
 
@@ -158,7 +163,7 @@ class Shared:
     def __init__(self, store: Store, make: Make) -> None:
         self._store = store
         self._make = make
-        self._mind: Inline | Follower = Follower(store, make)
+        self._mind: Inline | Follower = Follower(make)
 
     @property
     def learns(self) -> bool:
@@ -167,7 +172,7 @@ class Shared:
     def follow(self, connection: Connection, head: int) -> None:
         if self._store.backend.learns() != self.learns:
             self._mind.close()
-            self._mind = Follower(self._store, self._make) if self.learns else Inline(self._store, self._make)
+            self._mind = Follower(self._make) if self.learns else Inline(self._store, self._make)
         self._mind.follow(connection, head)
 
     def __getattr__(self, name: str) -> Any:

@@ -78,6 +78,9 @@ class PostgreSQL:
         if self._learning is not None and self._pid == os.getpid():
             self._let_go()
 
+    def look_over(self, engine: Engine) -> None:
+        """PostgreSQL looks after its own files."""
+
     def serialize(self, connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(1, :key)"), {"key": _signed(self._key)})
 

@@ -28,11 +28,15 @@ def write(connection: Connection, position: int, state: bytes, head: int) -> boo
 def valid(connection: Connection) -> Iterator[tuple[int, dict[str, Any]]]:
     """The states that can be continued from, latest first; damaged ones are passed over."""
     for position in places(connection):
-        row = connection.execute(
-            select(snapshots.c.digest, snapshots.c.state).where(snapshots.c.seq == position)
-        ).first()
-        if row is not None and _digest(row.state) == row.digest:
+        found = select(snapshots.c.digest, snapshots.c.state).where(snapshots.c.seq == position)
+        row = connection.execute(found).first()
+        if row is not None and is_whole(row):
             yield position, state_files.load(row.state)
+
+
+def is_whole(row: Any) -> bool:
+    """Whether a snapshot is what was written."""
+    return _digest(row.state) == bytes(row.digest)
 
 
 def places(connection: Connection) -> list[int]:

@@ -18,6 +18,9 @@ from sparingly.live.tables import metadata
 WRITES = "sparingly_writes"
 """The execution option of a connection that is going to write."""
 
+LOOK_OVER = 200_000_000
+"""Bytes up to which a file is looked over when it is opened."""
+
 _held: weakref.WeakValueDictionary[str, SQLite] = weakref.WeakValueDictionary()
 
 
@@ -91,6 +94,15 @@ class SQLite:
         self._lock = None
         if _held.get(str(self.path)) is self:
             del _held[str(self.path)]
+
+    def look_over(self, engine: Engine) -> None:
+        """Notice a damaged file when it is opened, not in the middle of its work; large ones take too long."""
+        if self.path.stat().st_size > LOOK_OVER:
+            return
+        with engine.connect() as connection:
+            found = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar())
+        if found != "ok":
+            raise self.explain(ValueError(f"corrupt: {' '.join(found.split())}"))
 
     def serialize(self, connection: Connection) -> None:
         """Nothing to do: BEGIN IMMEDIATE has taken the only right to write."""

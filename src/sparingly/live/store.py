@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, NoResultFound
 from sparingly.live import snapshots
 from sparingly.live.errors import DamagedError, StoreError
 from sparingly.live.facts import get, put
+from sparingly.live.migrations import migrate
 from sparingly.live.settings import Settings
 from sparingly.live.sqlite import WRITES, SQLite
 from sparingly.live.tables import FORMAT, journal, meta
@@ -34,6 +35,7 @@ class Backend(Protocol):
     def create(self, fill: Callable[[Connection], None]) -> None: ...
     def claim(self) -> None: ...
     def release(self) -> None: ...
+    def look_over(self, engine: Engine) -> None: ...
     def serialize(self, connection: Connection) -> None: ...
     def learns(self) -> bool: ...
     def explain(self, error: BaseException) -> StoreError: ...
@@ -79,6 +81,8 @@ class Store:
             backend.claim()
         engine = backend.engine()
         try:
+            if claim:
+                backend.look_over(engine)
             store = cls(backend, engine, _read_settings(backend, engine, migrate_old=claim))
         except BaseException as error:
             engine.dispose()
@@ -147,9 +151,17 @@ def _read_settings(backend: Backend, engine: Engine, *, migrate_old: bool) -> Se
         if not inspect(connection).has_table("meta"):
             raise StoreError(f"{backend.name} is not an agent's file: it has no table 'meta'")
         try:
-            version, settings = int(get(connection, "format")), get(connection, "settings")
-        except (NoResultFound, ValueError) as error:
+            version, settings = int(get(connection, "format")), Settings.from_json(get(connection, "settings"))
+        except (NoResultFound, ValueError, KeyError, TypeError) as error:
             raise DamagedError(f"{backend.name} is damaged: its format or settings cannot be read ({error})") from None
         if version > FORMAT:
             raise StoreError(f"{backend.name} has format {version}, newer than {FORMAT}: it needs a newer sparingly")
-        return Settings.from_json(settings)
+    if version < FORMAT:
+        if not migrate_old:
+            raise StoreError(
+                f"{backend.name} has format {version}, older than {FORMAT}: Agent.open brings it up to date"
+            )
+        with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+            backend.serialize(connection)
+            migrate(connection)
+    return settings

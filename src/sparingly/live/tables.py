@@ -19,7 +19,7 @@ from sqlalchemy import (
     Text,
 )
 
-FORMAT = 1
+FORMAT = 2
 """The version of the tables; `migrations` brings older ones here."""
 
 metadata = MetaData()
@@ -67,6 +67,7 @@ tickets = Table(
     Column("expert", Text),
     Column("until", Double),
     Column("closed", Double),
+    Column("shown", Double),
 )
 Index(
     "open_questions",
