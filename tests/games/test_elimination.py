@@ -160,6 +160,11 @@ def test_all_pairs_are_a_sequence_like_a_tuple():
     assert lazy == plain
     assert plain == lazy
     assert lazy != plain[:-1]
+    assert lazy == AllPairs(list(actions))
+    assert lazy != AllPairs(actions[:-1])
+    assert lazy != list(plain)
+    assert "pair" not in lazy
+    assert "10 pairs of 5 actions" in repr(lazy)
     assert hash(lazy) == hash(plain)
     assert [lazy[k] for k in range(-10, 10)] == [plain[k] for k in range(-10, 10)]
     assert lazy[2:7:2] == plain[2:7:2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from operator import index
 from typing import Literal
 
@@ -172,7 +173,7 @@ class Geometry:
 
     def _survivors(self, better: list[Pair]) -> Survivors:
         n_classes = self.game.n_outcomes
-        if self.error_costs is not None and max(map(max, better), default=-1) < n_classes:
+        if self.error_costs is not None and max(chain.from_iterable(better), default=-1) < n_classes:
             return restrict_classes(n_classes, better)
         if self._expert is not None and all(self._expert in pair and min(pair) < n_classes for pair in better):
             return restrict_by_expert(n_classes, self._expert, better)
@@ -190,7 +191,7 @@ class Geometry:
             else:
                 raise ValueError(f"the sign of {pair} is {sign!r}: it must be +1 or -1")
         last = self.game.n_actions - 1
-        if better and (min(map(min, better)) < 0 or max(map(max, better)) > last):
+        if better and (min(chain.from_iterable(better)) < 0 or max(chain.from_iterable(better)) > last):
             wrong = next(pair for pair in signs if min(pair) < 0 or max(pair) > last)
             raise ValueError(f"signs has the pair {wrong}, but the game's actions are 0 to {last}")
         return better

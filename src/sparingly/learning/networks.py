@@ -61,6 +61,31 @@ class MLP(nn.Module):
         return outputs, gradients
 
 
+class OneLogit(nn.Module):
+    """Two classes by one logit: the outputs are 0 and f(x), so that softmax of them is the sigmoid of f(x).
+
+    >>> OneLogit(MLP((3,), 1))(torch.zeros(2, 3)).shape
+    torch.Size([2, 2])
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor) -> Tensor:
+        logit: Tensor = self.network(x)
+        return torch.cat([torch.zeros_like(logit), logit], 1)
+
+
+def normal_mlp(shape: tuple[int, ...], n_outputs: int, *, width: int = 100, deviation: float = 0.1) -> nn.Module:
+    """An MLP with normal weights and zero biases; for two classes it has one logit."""
+    network = MLP(shape, 1 if n_outputs == 2 else n_outputs, width=width)
+    for layer in network.linear:
+        nn.init.normal_(layer.weight, std=deviation)
+        nn.init.zeros_(layer.bias)
+    return OneLogit(network) if n_outputs == 2 else network
+
+
 class LeNet(nn.Module):
     """LeNet-5 with ReLU and max pooling; every size follows from the input, every width from its number of channels.
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from sparingly.learning.adam import Adam
+from sparingly.learning.blocks import BlockNet
 from sparingly.learning.networks import MLP
 
 
@@ -126,9 +127,9 @@ class Training:
 
 def _gradients(
     module: nn.Module, parameters: list[Tensor], x: Tensor, y: Tensor, objective: Objective
-) -> tuple[Tensor, Sequence[Tensor]]:
-    """The outputs for a batch and the gradients of the objective: by hand for an MLP, else by differentiation."""
-    if type(module) is MLP:
+) -> tuple[Tensor, Sequence[Tensor | None]]:
+    """The outputs for a batch and the gradients of the objective: by hand if it can, else by differentiation."""
+    if type(module) is MLP or type(module) is BlockNet:
         with torch.no_grad():
             return module.gradients(x, lambda outputs: objective.slope(outputs, y))
     with torch.enable_grad():

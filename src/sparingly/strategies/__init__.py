@@ -11,9 +11,13 @@ from types import ModuleType
 from sparingly.strategies.always_ask import AlwaysAsk
 from sparingly.strategies.cbp import CBP
 from sparingly.strategies.cbp_side import CBPside
+from sparingly.strategies.cesa import Cesa
 from sparingly.strategies.conformance import ConformanceError, check
 from sparingly.strategies.feed_exp3 import FeedExp3
+from sparingly.strategies.ineural import INeural
+from sparingly.strategies.margin import Margin
 from sparingly.strategies.neural_cbp import NeuralCBP
+from sparingly.strategies.neuronal import Neuronal
 from sparingly.strategies.never_ask import NeverAsk
 from sparingly.strategies.rand_cbp import RandCBP
 from sparingly.strategies.rand_cbp_side import RandCBPside
@@ -23,6 +27,10 @@ from sparingly.strategies.tspm import TSPM
 
 _ALL: tuple[type[Strategy], ...] = (
     NeuralCBP,
+    Neuronal,
+    INeural,
+    Cesa,
+    Margin,
     CBP,
     RandCBP,
     CBPside,
@@ -54,8 +62,12 @@ __all__ = [
     "CBP",
     "CBPside",
     "ConformanceError",
+    "Cesa",
+    "INeural",
+    "Margin",
     "FeedExp3",
     "NeuralCBP",
+    "Neuronal",
     "NeverAsk",
     "RandCBP",
     "RandCBPside",

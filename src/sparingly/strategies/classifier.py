@@ -35,6 +35,10 @@ class ClassifierStrategy(Strategy):
         A number, or a shape such as (1, 28, 28).
     network, width, depth, epochs, batch, learning_rate, schedule
         Of the classifier and its updates, as for every neural strategy.
+    stop
+        Stop an update early once an epoch's sum of batch values, over the number of labels, is this low.
+    start
+        "each": every announcement once and one question first. "none": its rule decides from the beginning.
     """
 
     plays = "label-efficient games"
@@ -51,16 +55,21 @@ class ClassifierStrategy(Strategy):
         batch: int = 64,
         learning_rate: float = 1e-3,
         schedule: str | training.Schedule = "paper",
+        stop: float | None = None,
+        start: str = "none",
         seed: int = 0,
         device: str = "cpu",
     ) -> None:
+        if start not in ("each", "none"):
+            raise ValueError(f"start is {start!r}: give 'each' or 'none'")
         super().__init__(game, n_features, seed=seed)
         self.expert = full_expert(game, self.name)
         self.device = device
         self.classifier = build(network, self.shape, game.n_outcomes, seed=seed, width=width, depth=depth).to(device)
-        self.training = training.Training(epochs, batch, learning_rate, objective="cross_entropy")
+        self.training = training.Training(epochs, batch, learning_rate, stop, "cross_entropy")
         self.schedule = training.schedule(schedule)
         self.memory = Memory(device)
+        self._start = start == "each"
 
     @abc.abstractmethod
     def _rule(self, probability: Floats) -> tuple[bool, Why]:
@@ -73,30 +82,26 @@ class ClassifierStrategy(Strategy):
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
         cheapest = int(assessment.values["cheapest"][row])
+        if self._start and self.clock <= self.game.n_outcomes:
+            action = self.clock if self.clock < self.game.n_outcomes else self.expert
+            return action, cheapest, Why("each action is played once at the start")
         asks, why = self._rule(assessment.values["probability"][row])
         return (self.expert if asks else cheapest), cheapest, why
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
-        told = np.asarray(self.told(action, symbol), dtype=np.float32)
-        self.memory.append(x=x.to(self.device), target=torch.from_numpy(told).to(self.device))
-
-    def told(self, action: int, symbol: int) -> NDArray[np.float32]:
-        """The classes that a symbol leaves possible, as a distribution."""
-        possible = np.array(
-            [s == self.game.symbols(action)[symbol] for s in self.game.feedback[action]], dtype=np.float32
-        )
-        return possible / np.float32(possible.sum())
+        self.memory.append(x=x.to(self.device), target=told(self.game, action, symbol).to(self.device))
 
     def _train(self) -> None:
         if len(self.memory):
-            self.training.fit(self.classifier, self.memory["x"], self.memory["target"], self.rng)
+            x, target = self.memory["x"], self.memory["target"]
+            self.training.fit(self.classifier, x, target, self.rng, divisor=len(x))
 
     def _due_in(self) -> int:
-        return self.schedule.next(self.clock) - self.clock
+        return max(self.schedule.next(self.clock), first_update(self.game) if self._start else 0) - self.clock
 
     def _scores(self, X: Tensor) -> Tensor:
         logits: Tensor = self.classifier(padded(X.to(self.device)))
-        return logits[: len(X)].softmax(1)
+        return logits[: len(X)].double().softmax(1)
 
     def _identity(self) -> dict[str, Any]:
         return {"network": [list(p.shape) for p in self.classifier.parameters()]}
@@ -107,6 +112,25 @@ class ClassifierStrategy(Strategy):
     def _restore(self, state: Mapping[str, Any]) -> None:
         self.classifier.load_state_dict(state["classifier"])
         self.memory.load_state_dict(state["memory"])
+
+
+def told(game: Game, action: int, symbol: int) -> Tensor:
+    """`[outcome]`: the classes that a symbol (an index among the action's) leaves possible, as a distribution.
+
+    >>> from sparingly.games import label_efficient
+    >>> told(label_efficient(3), 3, 1)
+    tensor([0., 1., 0.])
+    """
+    possible = torch.tensor([float(s == game.symbols(action)[symbol]) for s in game.feedback[action]])
+    return possible / possible.sum()
+
+
+def first_update(game: Game) -> int:
+    """After how many rounds the first update comes where each action is played once first.
+
+    Not at once: the released code waits two rounds more, so that a strategy does not make up its mind on one label.
+    """
+    return game.n_outcomes + 3
 
 
 def full_expert(game: Game, name: str) -> int:

@@ -1,0 +1,95 @@
+"""Explore-exploit networks on block-one-hot inputs: f1 values x in the block of each class, f2 corrects f1.
+
+f2's input is the gradient of f1 with respect to its own input beside that input, normalised: both are zero outside the
+block of the class, so for each class only two pieces of the length of x are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sparingly.learning.blocks import BlockNet
+from sparingly.learning.counts import padded
+from sparingly.learning.memory import Memory
+from sparingly.learning.training import Training
+
+
+class BlockEENet:
+    """f1 and f2 on block-one-hot inputs, what they have been told, and how they are trained.
+
+    Between two updates the products of the two first layers stand still, so a block of observations needs no gradient
+    of the inputs' size: f2's hidden layer and the gradient's length come from `[class, width, width]` matrices.
+    """
+
+    def __init__(
+        self, n_classes: int, n_features: int, width: int, *, training: Training, seed: int = 0, device: str = "cpu"
+    ) -> None:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.f1 = BlockNet(n_classes, n_features, width).to(device)
+            self.f2 = BlockNet(n_classes, 2 * n_features, width).to(device)
+        self.n_features, self.device, self.training = n_features, device, training
+        self.memory = Memory(device)
+        self._products: dict[str, Tensor] | None = None
+
+    def estimates(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """f1 and f2 of x in the block of each class, `[rows, class]`, and which of f1's hidden units are active there.
+
+        A row, `[class, width]` in the third, does not depend on the rows beside it.
+        """
+        rows = padded(X.to(self.device).flatten(1))
+        first = self._first_layers()
+        hidden = torch.matmul(rows, first["exploit"]) + self.f1.bias
+        outputs = hidden.relu() @ self.f1.head.weight[0] + self.f1.head.bias
+        active = hidden > 0
+        back = active * self.f1.head.weight[0]
+        length = ((back @ first["gram"]) * back).sum(2) + rows.square().sum(1)
+        unscaled = torch.bmm(back, first["cross"]) + torch.matmul(rows, first["explore"])
+        explored = (unscaled / length.sqrt().clamp_min(1e-12)[..., None] + self.f2.bias).relu()
+        second = explored @ self.f2.head.weight[0] + self.f2.head.bias
+        return outputs.T[: len(X)], second.T[: len(X)], active.transpose(0, 1)[: len(X)]
+
+    def _first_layers(self) -> dict[str, Tensor]:
+        """For each class: f1's weights, f2's weights for x, f1's times themselves and times f2's for a gradient."""
+        if self._products is None:
+            weight = torch.stack(list(self.f1.blocks))
+            for_gradient, for_x = torch.split(torch.stack(list(self.f2.blocks)).transpose(1, 2), self.n_features, 1)
+            gram, cross = torch.bmm(weight, weight.transpose(1, 2)), torch.bmm(weight, for_gradient)
+            exploit = weight.transpose(1, 2)
+            self._products = {"exploit": exploit, "explore": for_x, "gram": gram, "cross": cross}
+        return self._products
+
+    def remember(self, x: Tensor, k: int, target: float, residual: float, active: Tensor) -> None:
+        """Keep that f1 of x in block k should be `target` and f2 `residual`; `active`: of f1's hidden units there."""
+        flat = x.to(self.device).flatten()
+        gradient = (active * self.f1.head.weight[0]) @ self.f1.blocks[k]
+        length = (gradient @ gradient + flat @ flat).sqrt().clamp_min(1e-12)
+        block = flat.new_tensor([k])
+        self.memory.append(
+            x=torch.cat([flat, block]),
+            both=torch.cat([gradient / length, flat / length, block]),
+            target=flat.new_tensor([target]),
+            residual=flat.new_tensor([residual]),
+        )
+
+    def train(self, rng: np.random.Generator) -> None:
+        """One update of both networks from everything kept; the divisor of the early stop is the number of rows."""
+        if len(self.memory):
+            rows = len(self.memory)
+            self.training.fit(self.f1, self.memory["x"], self.memory["target"], rng, divisor=rows)
+            self.training.fit(self.f2, self.memory["both"], self.memory["residual"], rng, divisor=rows)
+        self._products = None
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"f1": self.f1.state_dict(), "f2": self.f2.state_dict(), "memory": self.memory.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.f1.load_state_dict(state["f1"])
+        self.f2.load_state_dict(state["f2"])
+        self.memory.load_state_dict(state["memory"])
+        self._products = None

@@ -1,0 +1,68 @@
+"""A network on block-one-hot inputs: x placed in the k-th of K blocks of zeros, one scalar output.
+
+The first layer's weights are then K separate matrices W_k, and only the k-th meets x: the K-times-wider input is never
+built.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+
+class BlockNet(nn.Module):
+    """A network with one hidden layer of ReLU and one output, on block-one-hot inputs.
+
+    A row of an input holds x and, in its last column, the class whose block x is in.
+
+    >>> net = BlockNet(n_classes=3, n_features=2, width=4)
+    >>> wide = torch.cat(list(net.blocks), 1)
+    >>> in_block_1 = torch.tensor([[0.0, 0.0, 1.0, 2.0, 0.0, 0.0]])
+    >>> hidden = (in_block_1 @ wide.T + net.bias).relu()
+    >>> torch.allclose(net(torch.tensor([[1.0, 2.0, 1.0]])), net.head(hidden))
+    True
+    """
+
+    def __init__(self, n_classes: int, n_features: int, width: int) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(n_classes * n_features)
+        matrices = torch.empty(n_classes, width, n_features).uniform_(-bound, bound)
+        self.blocks = nn.ParameterList(nn.Parameter(matrix.clone()) for matrix in matrices)
+        """W_k for each class, `[width, features]`."""
+        self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
+        self.head = nn.Linear(width, 1)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        order, pieces = self._by_class(rows)
+        out: Tensor = self.head(self._hidden(pieces))
+        return torch.empty_like(out).index_copy(0, order, out)
+
+    def gradients(self, rows: Tensor, slope: Callable[[Tensor], Tensor]) -> tuple[Tensor, list[Tensor | None]]:
+        """The outputs, and the gradients of the parameters in their order, for an objective's slope at the outputs.
+
+        The gradient of a class that no row is about is None, for zero.
+        """
+        order, pieces = self._by_class(rows)
+        hidden = self._hidden(pieces)
+        outputs = torch.empty_like(hidden[:, :1])
+        outputs[order] = torch.addmm(self.head.bias, hidden, self.head.weight.T)
+        last = slope(outputs)[order]
+        back = (last @ self.head.weight).masked_fill_(hidden == 0, 0.0)
+        gradients: list[Tensor | None] = [back.sum(0)]
+        backs = torch.split(back, [len(piece) for piece in pieces])
+        gradients += [one.T @ piece if len(piece) else None for one, piece in zip(backs, pieces, strict=True)]
+        return outputs, [*gradients, last.T @ hidden, last.sum(0)]
+
+    def _by_class(self, rows: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The order that sorts the rows by class, and the observations of each class."""
+        k = rows[:, -1].long()
+        order = torch.argsort(k, stable=True)
+        sizes = torch.bincount(k, minlength=len(self.blocks)).tolist()
+        return order, torch.split(rows[order, :-1], sizes)
+
+    def _hidden(self, pieces: tuple[Tensor, ...]) -> Tensor:
+        parts = [torch.addmm(self.bias, x, w.T) for x, w in zip(pieces, self.blocks, strict=True) if len(x)]
+        return torch.cat(parts).relu_()
