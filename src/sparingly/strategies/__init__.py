@@ -13,24 +13,36 @@ from sparingly.strategies.cbp import CBP
 from sparingly.strategies.cbp_side import CBPside
 from sparingly.strategies.cesa import Cesa
 from sparingly.strategies.conformance import ConformanceError, check
+from sparingly.strategies.explore_then_commit import ExploreThenCommit
 from sparingly.strategies.feed_exp3 import FeedExp3
+from sparingly.strategies.gappletron import Gappletron
 from sparingly.strategies.ineural import INeural
+from sparingly.strategies.label_budget import LabelBudget
 from sparingly.strategies.margin import Margin
 from sparingly.strategies.neural_cbp import NeuralCBP
 from sparingly.strategies.neuronal import Neuronal
 from sparingly.strategies.never_ask import NeverAsk
+from sparingly.strategies.perceptron import SelectivePerceptron
 from sparingly.strategies.rand_cbp import RandCBP
 from sparingly.strategies.rand_cbp_side import RandCBPside
 from sparingly.strategies.random_asks import RandomAsks
 from sparingly.strategies.strategy import Assessment, Decision, StateError, Strategy, Why
 from sparingly.strategies.tspm import TSPM
+from sparingly.strategies.uncertainty import Entropy, LeastConfidence, SmallestMargin
 
 _ALL: tuple[type[Strategy], ...] = (
     NeuralCBP,
     Neuronal,
     INeural,
+    Gappletron,
     Cesa,
+    SelectivePerceptron,
     Margin,
+    LeastConfidence,
+    Entropy,
+    SmallestMargin,
+    LabelBudget,
+    ExploreThenCommit,
     CBP,
     RandCBP,
     CBPside,
@@ -56,22 +68,29 @@ class _Registry(ModuleType):
 sys.modules[__name__].__class__ = _Registry
 
 __all__ = [
-    "Assessment",
-    "Decision",
     "AlwaysAsk",
+    "Assessment",
     "CBP",
     "CBPside",
-    "ConformanceError",
     "Cesa",
-    "INeural",
-    "Margin",
+    "ConformanceError",
+    "Decision",
+    "Entropy",
+    "ExploreThenCommit",
     "FeedExp3",
+    "Gappletron",
+    "INeural",
+    "LabelBudget",
+    "LeastConfidence",
+    "Margin",
     "NeuralCBP",
     "Neuronal",
     "NeverAsk",
     "RandCBP",
     "RandCBPside",
     "RandomAsks",
+    "SelectivePerceptron",
+    "SmallestMargin",
     "StateError",
     "Strategy",
     "TSPM",

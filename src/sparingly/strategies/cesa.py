@@ -12,7 +12,8 @@ from torch import Tensor
 from sparingly.games import Game
 from sparingly.learning.networks import normal_mlp
 from sparingly.strategies.classifier import ClassifierStrategy, Floats, told
-from sparingly.strategies.strategy import Why
+from sparingly.strategies.settings import one_of
+from sparingly.strategies.strategy import Shape, Why
 
 RELEASED: dict[str, Any] = {"network": normal_mlp, "batch": 1_000_000, "stop": 1e-3, "start": "each"}
 """What the released code has beside its rule: one logit and normal weights, all labels in one batch, an early stop, and
@@ -53,16 +54,9 @@ class Cesa(ClassifierStrategy):
     reference = "Cesa-Bianchi, Gentile, Zaniboni 2006"
 
     def __init__(
-        self,
-        game: Game,
-        n_features: int | tuple[int, ...],
-        *,
-        rule: str = "released",
-        beta: float = 1.0,
-        **options: Any,
+        self, game: Game, n_features: Shape, *, rule: str = "released", beta: float = 1.0, **options: Any
     ) -> None:
-        if rule not in ("published", "released"):
-            raise ValueError(f"rule is {rule!r}: give 'published' or 'released'")
+        one_of(("published", "released"), rule=rule)
         super().__init__(game, n_features, **((RELEASED if rule == "released" else {}) | options))
         self.rule, self.beta = rule, beta
         self.counted = 0

@@ -15,8 +15,8 @@ from sparingly.games import Game
 from sparingly.learning import training
 from sparingly.learning.counts import padded
 from sparingly.learning.memory import Memory
-from sparingly.learning.networks import Network, build
-from sparingly.strategies.strategy import Assessment, Strategy, Why
+from sparingly.strategies.settings import Settings, one_of
+from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
 Floats = NDArray[np.float64]
 
@@ -36,39 +36,24 @@ class ClassifierStrategy(Strategy):
     network, width, depth, epochs, batch, learning_rate, schedule
         Of the classifier and its updates, as for every neural strategy.
     stop
-        Stop an update early once an epoch's sum of batch values, over the number of labels, is this low.
+        Stop an update early once an epoch's sum of batch values, over the number of labels, is this low; by default
+        never.
     start
         "each": every announcement once and one question first. "none": its rule decides from the beginning.
     """
 
     plays = "label-efficient games"
 
-    def __init__(
-        self,
-        game: Game,
-        n_features: int | tuple[int, ...],
-        *,
-        network: Network = "mlp",
-        width: int = 100,
-        depth: int = 2,
-        epochs: int = 40,
-        batch: int = 64,
-        learning_rate: float = 1e-3,
-        schedule: str | training.Schedule = "paper",
-        stop: float | None = None,
-        start: str = "none",
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        if start not in ("each", "none"):
-            raise ValueError(f"start is {start!r}: give 'each' or 'none'")
+    def __init__(self, game: Game, n_features: Shape, *, start: str = "none", seed: int = 0, **settings: Any) -> None:
         super().__init__(game, n_features, seed=seed)
+        one_of(("each", "none"), start=start)
         self.expert = full_expert(game, self.name)
-        self.device = device
-        self.classifier = build(network, self.shape, game.n_outcomes, seed=seed, width=width, depth=depth).to(device)
-        self.training = training.Training(epochs, batch, learning_rate, stop, "cross_entropy")
-        self.schedule = training.schedule(schedule)
-        self.memory = Memory(device)
+        chosen = Settings(**({"stop": None} | settings))
+        self.device = chosen.device
+        self.classifier = chosen.classifier(self.shape, game.n_outcomes, seed)
+        self.training = chosen.training("cross_entropy")
+        self.schedule = training.schedule(chosen.schedule)
+        self.memory = Memory(chosen.device)
         self._start = start == "each"
 
     @abc.abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -13,8 +13,16 @@ from torch import Tensor
 from sparingly.games import Game
 from sparingly.learning import training
 from sparingly.strategies.classifier import Floats, first_update, full_expert
-from sparingly.strategies.settings import Settings
-from sparingly.strategies.strategy import Assessment, Strategy, Why
+from sparingly.strategies.settings import settled
+from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
+
+
+class Network(Protocol):
+    """f1 and f2 with what they have been told."""
+
+    def train(self, rng: np.random.Generator) -> None: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
 
 
 class GapStrategy(Strategy):
@@ -28,11 +36,15 @@ class GapStrategy(Strategy):
     plays = "label-efficient games"
     stops_asking = True
 
-    def __init__(self, game: Game, n_features: int | tuple[int, ...], settings: Settings, *, seed: int) -> None:
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]]
+    """The forms it has been published in, and the options in which they differ."""
+    network: Network
+
+    def __init__(self, game: Game, n_features: Shape, *, preset: str, seed: int, **options: Any) -> None:
         super().__init__(game, n_features, seed=seed)
         self.expert = full_expert(game, self.name)
-        self.settings = settings
-        self.schedule = training.schedule(settings.schedule)
+        self.options, self.settings = settled(self.presets, preset, options)
+        self.schedule = training.schedule(self.settings.schedule)
         self._last: tuple[int, Tensor, dict[str, Any]] | None = None
 
     @abc.abstractmethod
@@ -88,5 +100,18 @@ class GapStrategy(Strategy):
     def _due_in(self) -> int:
         return max(self.schedule.next(self.clock), first_update(self.game)) - self.clock
 
+    def _train(self) -> None:
+        self.network.train(self.rng)
+
     def _scores(self, X: Tensor) -> Tensor:
         return self._estimates(X)["f1"]
+
+    def _identity(self) -> dict[str, Any]:
+        return {"options": dict(self.options), "width": self.settings.width, "depth": self.settings.depth}
+
+    def _state(self) -> dict[str, Any]:
+        return {"network": self.network.state_dict()}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.network.load_state_dict(state["network"])
+        self._last = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
@@ -11,13 +10,8 @@ from sparingly.games import Game
 from sparingly.learning.block_eenet import BlockEENet
 from sparingly.strategies.classifier import told
 from sparingly.strategies.gap import GapStrategy
-from sparingly.strategies.settings import Settings, settled
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "published": {"gamma": 6.0, "discount": True, "residual": "both"},
-    "released": {"gamma": 6.0, "discount": False, "residual": "f1"},
-}
-"""The publication with its authors' code, and the code behind the tables of the NeuralCBP paper."""
+from sparingly.strategies.settings import one_of
+from sparingly.strategies.strategy import Shape
 
 
 class INeural(GapStrategy):
@@ -60,33 +54,22 @@ class INeural(GapStrategy):
     summary = "asks when two networks on class-wise inputs value the two best classes alike"
     reference = "Ban, Zhang, Tong, Banerjee, He 2022"
 
+    presets = {  # noqa: RUF012
+        "published": {"gamma": 6.0, "discount": True, "residual": "both"},
+        "released": {"gamma": 6.0, "discount": False, "residual": "f1"},
+    }
+
     def __init__(
-        self,
-        game: Game,
-        n_features: int | tuple[int, ...],
-        *,
-        preset: str = "released",
-        gamma: float | None = None,
-        discount: bool | None = None,
-        residual: str | None = None,
-        seed: int = 0,
-        **settings: Any,
+        self, game: Game, n_features: Shape, *, preset: str = "released", seed: int = 0, **options: Any
     ) -> None:
-        super().__init__(game, n_features, Settings(**settings), seed=seed)
-        if (self.settings.network, self.settings.depth) != ("mlp", 2):
-            raise ValueError(
-                f"network is {self.settings.network!r} of depth {self.settings.depth}: {self.name} has an MLP"
-            )
-        if residual not in (None, "f1", "both"):
-            raise ValueError(f"residual is {residual!r}: give 'f1' or 'both'")
-        self.options = settled(PRESETS, preset, gamma=gamma, discount=discount, residual=residual)
-        self.network = BlockEENet(
-            game.n_outcomes,
-            self.n_features,
-            self.settings.width,
-            training=self.settings.training(),
-            seed=seed,
-            device=self.settings.device,
+        super().__init__(game, n_features, preset=preset, seed=seed, **options)
+        one_of(("f1", "both"), residual=self.options["residual"])
+        settings = self.settings
+        if (settings.network, settings.depth) != ("mlp", 2):
+            raise ValueError(f"network is {settings.network!r} of depth {settings.depth}: ineural has MLPs of depth 2")
+        fit = settings.training()
+        self.network: BlockEENet = BlockEENet(
+            game.n_outcomes, self.n_features, settings.width, training=fit, seed=seed, device=settings.device
         )
 
     def _estimates(self, X: Tensor) -> dict[str, Tensor]:
@@ -106,16 +89,3 @@ class INeural(GapStrategy):
             if k == int(u.argmax()) or target[k] > 0:
                 known = then["f1"][k] + (then["f2"][k] if self.options["residual"] == "both" else 0)
                 self.network.remember(x, k, float(target[k]), float(target[k] - known), then["active"][k])
-
-    def _train(self) -> None:
-        self.network.train(self.rng)
-
-    def _identity(self) -> dict[str, Any]:
-        return {"options": self.options, "network": [list(p.shape) for p in self.network.f1.parameters()]}
-
-    def _state(self) -> dict[str, Any]:
-        return {"network": self.network.state_dict()}
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self.network.load_state_dict(state["network"])
-        self._last = None

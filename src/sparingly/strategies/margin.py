@@ -9,7 +9,8 @@ import numpy as np
 from sparingly.games import Game
 from sparingly.strategies.cesa import RELEASED
 from sparingly.strategies.classifier import ClassifierStrategy, Floats
-from sparingly.strategies.strategy import Why
+from sparingly.strategies.settings import one_of
+from sparingly.strategies.strategy import Shape, Why
 
 
 class Margin(ClassifierStrategy):
@@ -45,16 +46,9 @@ class Margin(ClassifierStrategy):
     stops_asking = True
 
     def __init__(
-        self,
-        game: Game,
-        n_features: int | tuple[int, ...],
-        *,
-        rule: str = "released",
-        theta: float | None = None,
-        **options: Any,
+        self, game: Game, n_features: Shape, *, rule: str = "released", theta: float | None = None, **options: Any
     ) -> None:
-        if rule not in ("published", "released"):
-            raise ValueError(f"rule is {rule!r}: give 'published' or 'released'")
+        one_of(("published", "released"), rule=rule)
         super().__init__(game, n_features, **((RELEASED if rule == "released" else {"start": "each"}) | options))
         self.rule = rule
         self.theta = theta if theta is not None else 0.1 if rule == "released" else 1.0

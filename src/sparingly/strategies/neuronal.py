@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from sparingly.games import Game
+from sparingly.learning.eenet import EENet
 from sparingly.strategies.classifier import told
 from sparingly.strategies.gap import GapStrategy
-from sparingly.strategies.settings import Settings, settled
+from sparingly.strategies.settings import one_of
+from sparingly.strategies.strategy import Shape
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "published": {"gamma": 1.0, "threshold": "shrinking", "pseudo_labels": True, "discount": False},
-    "authors": {"gamma": 6.0, "threshold": "constant", "pseudo_labels": False, "discount": True},
-    "released": {"gamma": 6.0, "threshold": "constant", "pseudo_labels": False, "discount": False},
-}
-"""The published text, its authors' own code, and the code behind the tables of the NeuralCBP paper."""
+_BETA = {"horizon": 10_000, "delta": 0.1, "norm": 1.0}
+"""T, delta and S in beta_t."""
 
 
 class Neuronal(GapStrategy):
@@ -64,30 +61,20 @@ class Neuronal(GapStrategy):
     summary = "asks when two networks together value the two best classes alike"
     reference = "Ban, Agarwal, Wu, Zhu, Weldemariam, Tong, He 2024"
 
+    presets = {  # noqa: RUF012
+        "published": {"gamma": 1.0, "threshold": "shrinking", "pseudo_labels": True, "discount": False, **_BETA},
+        "authors": {"gamma": 6.0, "threshold": "constant", "pseudo_labels": False, "discount": True, **_BETA},
+        "released": {"gamma": 6.0, "threshold": "constant", "pseudo_labels": False, "discount": False, **_BETA},
+    }
+
     def __init__(
-        self,
-        game: Game,
-        n_features: int | tuple[int, ...],
-        *,
-        preset: str = "released",
-        gamma: float | None = None,
-        threshold: str | None = None,
-        pseudo_labels: bool | None = None,
-        discount: bool | None = None,
-        horizon: int = 10_000,
-        delta: float = 0.1,
-        norm: float = 1.0,
-        seed: int = 0,
-        **settings: Any,
+        self, game: Game, n_features: Shape, *, preset: str = "released", seed: int = 0, **options: Any
     ) -> None:
-        super().__init__(game, n_features, Settings(**settings), seed=seed)
-        self.options = settled(
-            PRESETS, preset, gamma=gamma, threshold=threshold, pseudo_labels=pseudo_labels, discount=discount
-        )
-        if self.options["threshold"] not in ("constant", "shrinking"):
-            raise ValueError(f"threshold is {threshold!r}: give 'constant' or 'shrinking'")
-        self._slack = math.sqrt(game.n_outcomes) * norm + math.sqrt(2 * math.log(3 * horizon / delta))
-        self.network = self.settings.eenet(self.shape, game.n_outcomes, seed)
+        super().__init__(game, n_features, preset=preset, seed=seed, **options)
+        one_of(("constant", "shrinking"), threshold=self.options["threshold"])
+        slack = 2 * math.log(3 * self.options["horizon"] / self.options["delta"])
+        self._slack = math.sqrt(game.n_outcomes) * self.options["norm"] + math.sqrt(slack)
+        self.network: EENet = self.settings.eenet(self.shape, game.n_outcomes, seed)
 
     def _estimates(self, X: Tensor) -> dict[str, Tensor]:
         outputs, compact = self.network.exploit(X)
@@ -100,7 +87,7 @@ class Neuronal(GapStrategy):
         gamma = float(self.options["gamma"])
         if self.options["threshold"] == "constant":
             return 0.1 * gamma
-        return 2 * gamma * self._slack / math.sqrt(self.clock + 1)
+        return float(2 * gamma * self._slack / math.sqrt(self.clock + 1))
 
     def _not_asked(self, x: Tensor, announced: int) -> None:
         if self.options["pseudo_labels"]:
@@ -112,16 +99,3 @@ class Neuronal(GapStrategy):
     def _remember(self, x: Tensor, target: Tensor) -> None:
         then = self._estimated(x)
         self.network.remember(x, target, (then["f1"], then["compact"]))
-
-    def _train(self) -> None:
-        self.network.train(self.rng)
-
-    def _identity(self) -> dict[str, Any]:
-        return {"options": self.options, "network": [list(p.shape) for p in self.network.f1.parameters()]}
-
-    def _state(self) -> dict[str, Any]:
-        return {"network": self.network.state_dict()}
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self.network.load_state_dict(state["network"])
-        self._last = None

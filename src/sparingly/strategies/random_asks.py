@@ -6,7 +6,7 @@ from typing import Any
 
 from sparingly.games import Game
 from sparingly.strategies.classifier import ClassifierStrategy, Floats
-from sparingly.strategies.strategy import Why
+from sparingly.strategies.strategy import Shape, Why
 
 
 class RandomAsks(ClassifierStrategy):
@@ -23,7 +23,7 @@ class RandomAsks(ClassifierStrategy):
     reference = "baseline"
     beats_random = False
 
-    def __init__(self, game: Game, n_features: int | tuple[int, ...], *, p: float = 0.1, **options: Any) -> None:
+    def __init__(self, game: Game, n_features: Shape, *, p: float = 0.1, **options: Any) -> None:
         super().__init__(game, n_features, **options)
         if not 0 <= p <= 1:
             raise ValueError(f"p is {p}: a probability is between 0 and 1")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
+
+from torch import nn
 
 from sparingly.learning import training
 from sparingly.learning.eenet import EENet
-from sparingly.learning.networks import Network
+from sparingly.learning.networks import Network, build
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class Settings:
     def training(self, objective: str = "mean_squared") -> training.Training:
         return training.Training(self.epochs, self.batch, self.learning_rate, self.stop, objective)
 
+    def classifier(self, shape: tuple[int, ...], n_outputs: int, seed: int) -> nn.Module:
+        """One network."""
+        network = build(self.network, shape, n_outputs, seed=seed, width=self.width, depth=self.depth)
+        return network.to(self.device)
+
     def eenet(self, shape: tuple[int, ...], n_outputs: int, seed: int) -> EENet:
         """f1 and f2 as NeuralCBP's released form has them."""
         return EENet(
@@ -57,16 +64,36 @@ class Settings:
         )
 
 
-def settled(presets: Mapping[str, Mapping[str, Any]], preset: str, **given: Any) -> dict[str, Any]:
-    """A preset's options, each replaced by what is given unless that is None.
+def settled(
+    presets: Mapping[str, Mapping[str, Any]], preset: str, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], Settings]:
+    """A preset's options, replaced by those that are given, and the settings among what is given.
 
-    >>> settled({"released": {"gamma": 6.0, "discount": False}}, "released", gamma=3.0, discount=None)
+    >>> settled({"released": {"gamma": 6.0, "discount": False}}, "released", {"gamma": 3.0, "width": 50})[0]
     {'gamma': 3.0, 'discount': False}
-    >>> settled({"released": {}, "published": {}}, "original")
+    >>> settled({"released": {}, "published": {}}, "original", {})
     Traceback (most recent call last):
         ...
     ValueError: preset 'original' is not known: give 'released' or 'published'
     """
     if preset not in presets:
         raise ValueError(f"preset {preset!r} is not known: give {' or '.join(map(repr, presets))}")
-    return dict(presets[preset]) | {name: value for name, value in given.items() if value is not None}
+    ours = {name: value for name, value in options.items() if name in presets[preset]}
+    known = {field.name for field in fields(Settings)}
+    rest = {name: value for name, value in options.items() if name not in ours}
+    if unknown := sorted(set(rest) - known):
+        raise TypeError(f"there is no option {unknown[0]!r}: there are {', '.join([*presets[preset], *sorted(known)])}")
+    return {**presets[preset], **ours}, Settings(**rest)
+
+
+def one_of(choices: tuple[str, ...], **given: str) -> None:
+    """Refuse an option that is none of its choices.
+
+    >>> one_of(("f1", "both"), residual="f2")
+    Traceback (most recent call last):
+        ...
+    ValueError: residual is 'f2': give 'f1' or 'both'
+    """
+    for name, value in given.items():
+        if value not in choices:
+            raise ValueError(f"{name} is {value!r}: give {' or '.join(map(repr, choices))}")

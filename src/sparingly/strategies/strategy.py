@@ -19,6 +19,9 @@ from sparingly.games import Game
 from sparingly.learning import state
 
 STATE_VERSION = 1
+
+Shape = int | tuple[int, ...]
+"""A number of features, or a shape such as (1, 28, 28)."""
 _NEVER = 2**31
 
 
