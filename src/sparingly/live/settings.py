@@ -6,6 +6,7 @@ import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 from sparingly.games import Game
@@ -40,7 +41,7 @@ class Settings:
     shape: tuple[int, ...] | None = None
     names: tuple[str, ...] | None = None
 
-    @property
+    @cached_property
     def game(self) -> Game:
         return Game(self.costs, self.feedback, actions=self.actions, outcomes=self.outcomes)
 

@@ -1,0 +1,140 @@
+"""The live agent: durable observations a second, the wait for a ticket while it trains, memory and opening at length.
+
+`python -m benchmarks.agent rate wait length` runs only the parts that are named.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import sparingly as sp
+from sparingly.live.background import Background
+
+FEATURES = 20
+SETTINGS: dict[str, Any] = {"classes": ["cat", "dog", "bird"], "n_features": FEATURES, "strategy": "neural_cbp"}
+
+
+def main() -> None:
+    """Every part in turn."""
+    torch.set_num_threads(1)
+    for part in (rate, wait, length):
+        part()
+
+
+def rate() -> None:
+    """Observations a second, each on disk before it is acknowledged."""
+    with tempfile.TemporaryDirectory() as folder:
+        sync = _sync_seconds(Path(folder))
+        print(f"one fsync of this disk takes {1000 * sync:.2f} ms")
+        with sp.Agent(path=f"{folder}/agent.db", **SETTINGS) as agent:
+            _serve(agent, 1000)
+            X = _stream(6000, seed=1)
+            one, many = _timed(lambda: [agent.observe(x) for x in X[:500]]), _timed(lambda: _in_calls(agent, X))
+            print(f"one by one          {500 / one:8.0f} /s durable ({one / 500 / sync:.1f} fsyncs each)")
+            print(f"in calls of 100     {len(X) / many:8.0f} /s durable")
+
+
+def wait() -> None:
+    """The wait for a ticket at rest and while a training goes on aside."""
+    waits: dict[str, list[float]] = {}
+    for name, options in (
+        ("at rest", {"schedule": "every 1000000"}),
+        ("during training", {"schedule": "every 25", "epochs": 300, "stop": None}),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/agent.db"
+            with sp.Agent(path=path, training="background", options=options, **SETTINGS) as agent:
+                _serve(agent, 300)
+                busy = _trainer_seconds(agent)
+                began = time.perf_counter()
+                waits[name] = [_timed(lambda x=x: agent.observe(x)) for x in _stream(1500, seed=2)]
+                share = (_trainer_seconds(agent) - busy) / (time.perf_counter() - began)
+        p50, p99 = np.quantile(waits[name], [0.5, 0.99])
+        print(f"observe {name:16s} p50 {1000 * p50:6.2f} ms  p99 {1000 * p99:6.2f} ms  (trainer {share:.0%} of a core)")
+    ratio = np.quantile(waits["during training"], 0.99) / np.quantile(waits["at rest"], 0.99)
+    print(f"p99 during training is {ratio:.2f} times that at rest (to show: at most 3)")
+
+
+def length(observations: int = 200_000) -> None:
+    """Memory over a long life, and the time to open at its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "agent.db"
+        sizes: list[tuple[int, float]] = []
+        with sp.Agent(path=path, **SETTINGS) as agent:
+            for start in range(0, observations, 10_000):
+                _in_calls(agent, _stream(10_000, seed=start), answers=True)
+                sizes.append((start + 10_000, _memory()))
+            labels = agent.stats().answered
+        after = [size for at, size in sizes if at >= 20_000]
+        print(f"memory at 20000 observations {after[0]:.0f} MB, at {observations} {after[-1]:.0f} MB ({labels} labels)")
+        print(f"largest change in between {max(after) - min(after):.0f} MB; file {path.stat().st_size / 1e6:.0f} MB")
+        seconds = _timed(lambda: sp.Agent.open(path).close())
+        print(f"opening after {observations} observations takes {seconds:.2f} s")
+
+
+def _stream(n: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, FEATURES)).astype(np.float32)
+
+
+def _label(x: np.ndarray) -> str:
+    return ["cat", "dog", "bird"][int(np.argmax(x[:3]))]
+
+
+def _serve(agent: sp.Agent, n: int) -> None:
+    _in_calls(agent, _stream(n), answers=True)
+
+
+def _in_calls(agent: sp.Agent, X: np.ndarray, *, answers: bool = False) -> None:
+    for start in range(0, len(X), 100):
+        for x, ticket in zip(X[start : start + 100], agent.observe_many(X[start : start + 100]), strict=True):
+            if answers and ticket.asks:
+                agent.answer(ticket.id, _label(x))
+
+
+def _timed(call: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def _sync_seconds(folder: Path) -> float:
+    with (folder / "sync").open("wb") as file:
+
+        def once() -> None:
+            file.write(b"x" * 4096)
+            file.flush()
+            os.fsync(file.fileno())
+
+        return float(np.median([_timed(once) for _ in range(100)]))
+
+
+def _trainer_seconds(agent: sp.Agent) -> float:
+    """The processor time that the trainer has taken."""
+    mind = agent._mind
+    assert isinstance(mind, Background)
+    while mind._process is None:
+        time.sleep(0.01)
+    fields = Path(f"/proc/{mind._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _memory() -> float:
+    """The resident size of this process in megabytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    for named in sys.argv[1:] or ["rate", "wait", "length"]:
+        {"rate": rate, "wait": wait, "length": length}[named]()
