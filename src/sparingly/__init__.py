@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sparingly.games import label_efficient as label_efficient
     from sparingly.games import no_information as no_information
     from sparingly.live.agent import Agent as Agent
+    from sparingly.live.client import AsyncClient as AsyncClient
+    from sparingly.live.client import Client as Client
     from sparingly.live.records import Ticket as Ticket
     from sparingly.strategies import NeuralCBP as NeuralCBP
     from sparingly.strategies.strategy import Assessment as Assessment
@@ -32,6 +34,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Agent": "live.agent",
+    "AsyncClient": "live.client",
+    "Client": "live.client",
     "Ticket": "live.records",
     "Game": "games",
     "Geometry": "games",

@@ -15,6 +15,7 @@ import sparingly
 from sparingly.experiments import commands as experiments
 from sparingly.experiments.demo_command import demo
 from sparingly.games.command import game
+from sparingly.live import service_commands as service
 from sparingly.live.commands import agent
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app.command()(game)
 app.command()(demo)
 experiments.register(app)
 app.add_typer(agent, name="agent")
+service.register(app)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,0 +1,183 @@
+// One question at a time: by mouse, by touch, by key; each answer can be taken back.
+"use strict";
+
+const LETTERS = "abcefghijklmnopqrtvwxyz"; // not d, s and u, which have their own meaning
+const SHORTCUTS = [..."123456789", ...LETTERS];
+
+let question = null;
+let busy = false;
+let last = null;
+
+async function act(work) {
+  if (busy) return;
+  busy = true;
+  document.body.classList.add("busy");
+  try {
+    await work();
+    problem(null);
+  } catch (error) {
+    if (error.status === 409 || error.status === 404) {
+      problem(`${error.message}. Here is the next one.`);
+      await next().catch(() => {});
+    } else problem(error.status ? error.message : "The service cannot be reached. Nothing was lost; try again.");
+  } finally {
+    busy = false;
+    document.body.classList.remove("busy");
+  }
+}
+
+async function next() {
+  const told = await call("POST", "/questions");
+  counts(told);
+  draw(told.questions[0] || null);
+}
+
+function counts({ today, open }) {
+  if (today) {
+    $("today-answers").textContent = number(today.answers);
+    $("today-cost").textContent = money(today.cost);
+  }
+  if (open !== undefined) $("open").textContent = number(open);
+}
+
+function draw(found) {
+  const another = found && (!question || question.id !== found.id);
+  question = found;
+  show($("question"), Boolean(found));
+  show($("idle"), !found);
+  if (!found) return idle();
+  document.title = document.title.replace(/^(\(1\) )?/, "(1) ");
+  $("why").textContent = sentence(found.why);
+  const guess = found.prediction;
+  $("hint").textContent = guess === null ? "" : `The agent would say ${guess}.`;
+  show($("hint"), guess !== null);
+  $("shown").replaceChildren(...shown(found));
+  $("choices").replaceChildren(...found.choices.map(choice));
+  $("choices").dataset.many = found.choices.length > 6 ? "yes" : "no";
+  if (another) $("ask").focus({ preventScroll: true });
+}
+
+function idle() {
+  document.title = document.title.replace(/^\(1\) /, "");
+  const others = Number($("open").textContent) > 0;
+  $("idle-title").textContent = others ? "Nothing for you just now" : "Nothing to answer";
+  $("idle-text").textContent = others
+    ? "Open questions are with other people, or you have skipped them. The next one appears here by itself."
+    : "The agent is sure enough for now. The next question appears here by itself.";
+}
+
+function sentence(words) {
+  const text = words.charAt(0).toUpperCase() + words.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+function choice(label, place) {
+  const key = SHORTCUTS[place];
+  const button = make("button", { type: "button", className: "choice" });
+  if (key) button.append(make("kbd", { text: key.toUpperCase(), "aria-hidden": "true" }));
+  if (key) button.setAttribute("aria-keyshortcuts", key);
+  button.append(make("span", { text: String(label) }));
+  button.addEventListener("click", () => answer(label));
+  return button;
+}
+
+function shown({ payload, features, feature_names: names }) {
+  if (payload && payload.kind === "image") {
+    const image = make("img", { alt: "The image to classify", src: `data:${payload.media};base64,${payload.image}` });
+    image.addEventListener("load", () => image.classList.toggle("small", image.naturalWidth < 200));
+    return [image];
+  }
+  if (payload && payload.kind === "text") return [make("div", { className: "text", text: payload.text })];
+  const fields = payload ? Object.entries(payload.fields) : named(features, names);
+  const few = fields.slice(0, 40);
+  const rows = few.map(([name, value]) =>
+    make("tr", {}, make("th", { scope: "row", text: name }), make("td", { text: value === null ? "–" : String(value) })),
+  );
+  const table = make("table", { className: "fields" }, make("caption", { className: "unseen", text: "What is known" }));
+  table.append(make("tbody", {}, ...rows));
+  return fields.length > few.length
+    ? [table, make("p", { className: "muted", text: `and ${number(fields.length - few.length)} more numbers` })]
+    : [table];
+}
+
+function named(features, names) {
+  return features.map((value, i) => [names ? names[i] : `feature ${i}`, Number(value.toPrecision(6))]);
+}
+
+function answer(label) {
+  const asked = question;
+  if (!asked) return;
+  act(async () => {
+    const told = await call("POST", "/answer", { ticket: asked.id, label });
+    remember(asked, verdict(label, told.prediction));
+    counts(told);
+    await next();
+  });
+}
+
+function verdict(label, prediction) {
+  if (prediction === null || prediction === undefined) return `You said ${label}.`;
+  if (prediction === label) return `You said ${label}. The agent would have said so too.`;
+  return `You said ${label}. The agent would have said ${prediction}.`;
+}
+
+function setAside(path, words) {
+  const asked = question;
+  if (!asked) return;
+  act(async () => {
+    await call("POST", path, { ticket: asked.id });
+    remember(asked, words);
+    await next();
+  });
+}
+
+function remember(asked, words) {
+  last = asked;
+  $("last-text").textContent = words;
+  $("news").textContent = words;
+  show($("last"), true);
+}
+
+function undo() {
+  if (!last) return;
+  act(async () => {
+    const told = await call("POST", "/undo", { ticket: last.id });
+    last = null;
+    show($("last"), false);
+    $("news").textContent = "Taken back. The question is open again.";
+    draw(told.question);
+  });
+}
+
+function pressed(event) {
+  if (!$("keys").checked || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+  if (event.target.closest("input:not([type=checkbox]), select, textarea")) return;
+  const key = event.key.toLowerCase();
+  const actions = { u: undo, s: () => $("skip").click(), d: () => $("unknown").click() };
+  const place = SHORTCUTS.indexOf(key);
+  if (actions[key]) actions[key]();
+  else if (question && place >= 0 && place < question.choices.length) answer(question.choices[place]);
+  else return;
+  event.preventDefault();
+}
+
+function rememberKeys() {
+  $("keys").checked = localStorage.getItem("keys") !== "off";
+  document.body.classList.toggle("no-keys", !$("keys").checked);
+}
+
+$("skip").addEventListener("click", () => setAside("/skip", "Skipped: someone else will be asked."));
+$("unknown").addEventListener("click", () => setAside("/dont-know", "You did not know: the question is closed."));
+$("undo").addEventListener("click", undo);
+$("keys").addEventListener("change", () => {
+  localStorage.setItem("keys", $("keys").checked ? "on" : "off");
+  rememberKeys();
+});
+addEventListener("keydown", pressed);
+rememberKeys();
+act(next);
+listen(({ open }) => {
+  counts({ open });
+  if (!question) act(next);
+});
+setInterval(() => question || act(next), 15000);

@@ -1,0 +1,133 @@
+// The dashboard: numbers, charts and tables, drawn again whenever the agent has moved.
+"use strict";
+
+let board = null;
+let loading = false;
+let again = false;
+
+async function load() {
+  if (loading) {
+    again = true;
+    return;
+  }
+  loading = true;
+  try {
+    board = await call("GET", "/board");
+    draw();
+    problem(null);
+  } catch (error) {
+    problem(error.status ? error.message : "The service cannot be reached. These are the last numbers known.");
+  } finally {
+    loading = false;
+    setTimeout(() => {
+      if (again) load();
+      again = false;
+    }, 600);
+  }
+}
+
+function draw() {
+  tiles(board.statistics);
+  charts(board.over_time);
+  $("recent").replaceChildren(...rows(board.recent.map(decision), 5, "No observations yet."));
+  $("waiting").replaceChildren(...rows(board.open.map(waiting), 3, "No one is asked anything."));
+  $("experts").replaceChildren(...rows(board.experts.map(expert), 4, "No answers yet."));
+}
+
+function tiles(s) {
+  $("cost").textContent = s.cost === null ? `${money(s.questions_cost)} +` : money(s.cost);
+  const most = Math.max(s.cost ?? s.questions_cost, s.always_asking, s.never_asking ?? 0, 1e-9);
+  const bars = [
+    ["So far", s.cost ?? s.questions_cost, "ours"],
+    ["Always asking", s.always_asking, "always"],
+    ["Never asking", s.never_asking, "never"],
+  ];
+  $("versus").replaceChildren(...bars.map(([name, value, kind]) => bar(name, value, kind, most)));
+  $("questions").textContent = number(s.questions);
+  const share = s.observations ? percent(s.questions / s.observations) : "–";
+  $("questions-text").textContent = `${share} of ${number(s.observations)} observations · ${number(s.answered)} answered`;
+  $("accuracy").textContent = percent(s.accuracy);
+  $("accuracy-text").textContent =
+    s.accuracy === null
+      ? "Known once questions left to chance are answered"
+      : `between ${percent(s.accuracy_low)} and ${percent(s.accuracy_high)}, from ${number(s.sample)} random questions`;
+  $("open").textContent = number(s.open);
+  $("open-text").textContent = `${number(s.skipped + s.unknown)} set aside · ${number(s.withdrawn)} withdrawn`;
+}
+
+function bar(name, value, kind, most) {
+  const meter = make("meter", { className: kind, min: 0, max: most, value: value ?? 0, "aria-label": name });
+  return make("li", {}, make("span", { text: name }), meter, make("b", { text: money(value) }));
+}
+
+function charts(points) {
+  const at = (name) => [[0, 0], ...points.map((p) => [p.observations, p[name]])];
+  const end = points.at(-1);
+  const of = (name) => (end ? money(end[name]) : "–");
+  chart($("chart-cost"), {
+    series: [
+      { name: "Always asking", className: "always", points: at("always_asking") },
+      { name: "Never asking", className: "never", points: at("never_asking") },
+      { name: "So far", className: "ours", points: at("cost") },
+    ],
+    format: (v) => number(v),
+    summary: `Cost so far ${of("cost")}; always asking ${of("always_asking")}; never asking ${of("never_asking")}.`,
+  });
+  const shares = points.map((p, i) => {
+    const before = points[i - 1] || { questions: 0, observations: 0 };
+    return [p.observations, (100 * (p.questions - before.questions)) / Math.max(1, p.observations - before.observations)];
+  });
+  chart($("chart-questions"), {
+    series: [{ name: "Questions", className: "ours", points: shares }],
+    format: (v) => number(v),
+    high: 100,
+    summary: `Questions in a hundred observations, lately ${shares.length ? number(shares.at(-1)[1]) : "unknown"}.`,
+  });
+  const known = points.filter((p) => p.accuracy !== null);
+  chart($("chart-accuracy"), {
+    series: [{ name: "Accuracy", className: "ours", points: known.map((p) => [p.observations, p.accuracy]) }],
+    band: known.map((p) => [p.observations, p.accuracy_low, p.accuracy_high]),
+    format: (v) => percent(v, 0),
+    high: 1,
+    summary: `Estimated accuracy over time, lately ${known.length ? percent(known.at(-1).accuracy) : "unknown"}.`,
+  });
+}
+
+function rows(cells, columns, none) {
+  if (cells.length === 0) return [make("tr", {}, make("td", { colspan: columns, className: "muted", text: none }))];
+  return cells.map((row) => make("tr", {}, ...row));
+}
+
+function cell(text, className) {
+  return make("td", { text: String(text), ...(className && { className }) });
+}
+
+function decision(entry) {
+  const asked = entry.asks
+    ? make("span", { className: "tag asked", text: "asked" })
+    : make("span", { className: "tag said", text: "said" });
+  const said = make("td", {}, asked, entry.asks ? "" : make("b", { text: String(entry.prediction) }));
+  const outcome = entry.label !== null ? entry.label : entry.status === "announced" ? "" : entry.status;
+  return [cell(ago(entry.at), "when"), cell(entry.id, "id"), said, cell(entry.why, "words"), cell(outcome)];
+}
+
+function waiting(open) {
+  return [cell(ago(open.at), "when"), cell(open.id, "id"), cell(open.expert ?? "no one yet")];
+}
+
+function expert(one) {
+  const share = one.answers ? percent(one.agreed / one.answers, 0) : "–";
+  const name = make("th", { scope: "row", text: one.expert ?? "unnamed" });
+  return [name, cell(number(one.answers), "number"), cell(share, "number"), cell(one.last ? ago(one.last) : "–", "when")];
+}
+
+addEventListener("resize", () => board && charts(board.over_time));
+setInterval(() => board && draw(), 10000);
+load();
+listen(
+  () => load(),
+  (connected) => {
+    $("live").textContent = connected ? "live" : "connecting again";
+    $("live").classList.toggle("on", connected);
+  },
+);

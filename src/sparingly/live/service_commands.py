@@ -1,0 +1,136 @@
+"""The commands of the service: serve, simulate, token. What they need is imported when they run."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DATA = "SPARINGLY_STORE"
+Place = Annotated[str, typer.Option("--store", envvar=DATA, help="A folder, or the URL of a PostgreSQL database.")]
+STORE = "sparingly-store"
+
+token = typer.Typer(help="Tokens that let programs and people into the service.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to an app."""
+    app.command()(serve)
+    app.command()(simulate)
+    app.add_typer(token, name="token")
+
+
+def serve(
+    classes: Annotated[str | None, typer.Option(help="The classes of the first agent, such as cat,dog.")] = None,
+    name: Annotated[str, typer.Option(help="The first agent's name.")] = "default",
+    query_cost: Annotated[float, typer.Option(help="What a question costs; an error costs 1.")] = 1.0,
+    strategy: Annotated[str | None, typer.Option(help="The strategy's name; ours if not given.")] = None,
+    audit_rate: Annotated[float, typer.Option(help="Share of announcements that are checked all the same.")] = 0.0,
+    max_open: Annotated[int | None, typer.Option(help="Questions that may be open at a time.")] = None,
+    max_per_day: Annotated[int | None, typer.Option(help="Questions that may be asked in a day.")] = None,
+    reveal: Annotated[str, typer.Option(help="When people see the agent's guess: after, before, never.")] = "after",
+    store: Place = STORE,
+    host: Annotated[str, typer.Option(help="The address to listen on; only this machine by default.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 finds a free one.")] = 8000,
+    max_body: Annotated[int, typer.Option(help="Bytes that one call may have.")] = 16 * 2**20,
+    max_features: Annotated[int, typer.Option(help="Features that one observation may have.")] = 200_000,
+    rate: Annotated[float, typer.Option(help="Calls a second that one token may make.")] = 2000.0,
+    lease: Annotated[float, typer.Option(help="Seconds for which a question is lent to one person.")] = 600.0,
+    insecure_cookie: Annotated[
+        bool, typer.Option("--insecure-cookie", help="Let the session's cookie travel over plain HTTP.")
+    ] = False,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+) -> None:
+    """Serve agents over HTTP, with a page on which people answer."""
+    from sparingly.live.service import running
+    from sparingly.live.service.core import Service
+    from sparingly.live.service.limits import ServiceLimits
+
+    limits = ServiceLimits(body=max_body, features=max_features, per_second=rate, burst=2 * rate, lease_seconds=lease)
+    listener = running.listen(host, port)
+    service = Service(store, limits, secure_cookie=not insecure_cookie)
+    chosen = {"query_cost": query_cost, "strategy": strategy, "audit_rate": audit_rate, "reveal": reveal}
+    chosen |= {"max_open": max_open, "max_per_day": max_per_day}
+    running.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], chosen)
+    secret = running.first_token(service)
+    typer.echo(f"sparingly serves {', '.join(service.agents.names())} at {running.address(listener)}")
+    if secret is not None:
+        typer.echo(f"first token, an admin's, shown this once: {secret}")
+    running.run(service, listener, log_level=log_level)
+
+
+def simulate(
+    url: Annotated[str, typer.Option(help="The service's address.")] = "http://127.0.0.1:8000",
+    secret: Annotated[
+        str | None, typer.Option("--token", envvar="SPARINGLY_TOKEN", help="An admin's token of the service.")
+    ] = None,
+    data: Annotated[str, typer.Option(help="A CSV file, a data set's name, or `digits`.")] = "digits",
+    target: Annotated[str | None, typer.Option(help="The CSV's class column; the last if not given.")] = None,
+    agent: Annotated[str, typer.Option(help="The agent's name; made if it is not there.")] = "demo",
+    experts: Annotated[int, typer.Option(help="How many people answer.")] = 3,
+    rate: Annotated[float, typer.Option(help="Observations a second.")] = 5.0,
+    count: Annotated[int, typer.Option(help="How many observations; 0 for all.")] = 0,
+    thinking: Annotated[float, typer.Option(help="Seconds a person thinks, on average.")] = 2.0,
+    wrong: Annotated[float, typer.Option(help="Share of answers that are wrong.")] = 0.05,
+    lunch: Annotated[float, typer.Option(help="Chance of going to lunch after an answer.")] = 0.02,
+    query_cost: Annotated[float, typer.Option(help="What a question costs, if the agent is made.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="The seed of chance.")] = 0,
+) -> None:
+    """Replay data against a running service with people who are slow, wrong at times and go to lunch."""
+    from sparingly.live import simulation
+
+    if not secret:
+        raise ValueError("an admin's token is needed: --token, or the variable SPARINGLY_TOKEN")
+    people = simulation.People(experts, thinking=thinking, wrong=wrong, lunch=lunch)
+    stream = simulation.read_stream(data, target, seed)
+    done = simulation.simulate(
+        url,
+        secret,
+        stream,
+        people,
+        agent=agent,
+        rate=rate,
+        count=count,
+        query_cost=query_cost,
+        seed=seed,
+        say=typer.echo,
+    )
+    typer.echo(f"{done.observations} observations, {done.questions} questions, {done.answers} answers")
+
+
+@token.command("create")
+def create_token(
+    name: Annotated[str, typer.Argument(help="Whose it is; answers are kept under this name.")],
+    role: Annotated[str, typer.Option(help="producer, expert or admin.")] = "expert",
+    store: Place = STORE,
+) -> None:
+    """Make a token and show it, this once."""
+    made, secret = _tokens(store).create(name, role)
+    typer.echo(f"{secret}\n(id {made.id}, for {made.name}, {made.role})")
+
+
+@token.command("list")
+def list_tokens(store: Place = STORE) -> None:
+    """List the tokens, without their secrets."""
+    for one in _tokens(store).list():
+        made = datetime.datetime.fromtimestamp(one.created).isoformat(" ", "minutes")
+        typer.echo(f"{one.id}  {one.role:<8}  {made}  {'revoked' if one.revoked else 'in use ':<7}  {one.name}")
+
+
+@token.command("revoke")
+def revoke_token(which: Annotated[str, typer.Argument(help="The token's id or name.")], store: Place = STORE) -> None:
+    """Let no one in any more with a token."""
+    _tokens(store).revoke(which)
+    typer.echo(f"revoked {which}")
+
+
+def _tokens(store: str):  # type: ignore[no-untyped-def]
+    from sparingly.live.service.book import Book
+    from sparingly.live.service.tokens import Tokens
+
+    if "://" not in store and not (Path(store) / "service.db").exists():
+        raise ValueError(f"{os.fspath(store)} is not the folder of a service: it has no service.db")
+    return Tokens(Book(store))

@@ -1,0 +1,60 @@
+"""A service to test on, in this process: over a socket in a thread, with an agent that asks about everything."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from PIL import Image
+
+from sparingly.live.service.app import create_app
+from sparingly.live.service.core import Service
+from sparingly.live.service.limits import ServiceLimits
+from sparingly.live.service.running import Server, address, listen
+from sparingly.live.service.tokens import ROLES
+
+
+class Served:
+    """A service, its app and one token of each role."""
+
+    def __init__(self, place: str, limits: ServiceLimits | None = None, **options: Any) -> None:
+        self.service = Service(place, limits, **options)
+        if "default" not in self.service.agents.names():
+            self.service.agents.create(
+                "default", classes=["cat", "dog"], n_features=3, strategy="always_ask", training="inline"
+            )
+        self.tokens = {role: self.service.tokens.create(role, role)[1] for role in ROLES}
+        self.app = create_app(self.service)
+
+    @property
+    def agent(self) -> Any:
+        return self.service.agents.get("default")
+
+    def headers(self, role: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.tokens[role]}"}
+
+    @contextmanager
+    def on_a_socket(self) -> Iterator[str]:
+        """The service's address, while it runs."""
+        listener = listen("127.0.0.1", 0)
+        config = uvicorn.Config(self.app, log_level="warning", timeout_graceful_shutdown=2)
+        server = Server(config, self.service)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield address(listener)
+        finally:
+            self.service.events.stop()
+            server.should_exit = True
+            thread.join(20)
+            listener.close()
+
+
+def picture(kind: str = "PNG", colour: str = "teal") -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (24, 16), colour).save(out, kind)
+    return out.getvalue()

@@ -1,0 +1,380 @@
+"""The service's routes: what each gives, whom each refuses, and what it says to nonsense."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import time
+
+import pyarrow.parquet as pq
+import pytest
+from starlette.testclient import TestClient
+
+from sparingly.live.service.limits import ServiceLimits
+from sparingly.live.service.tokens import ADMIN, EXPERT, PRODUCER, ROLES
+from tests.live.served import Served, picture
+
+AT = "/api/agents/default"
+X = {"features": [1.0, 2.0, 3.0]}
+
+
+@pytest.fixture
+def served(tmp_path):
+    return Served(str(tmp_path / "store"), ServiceLimits(body=100_000, features=50, block=20))
+
+
+@pytest.fixture
+def client(served):
+    with TestClient(served.app, raise_server_exceptions=False, follow_redirects=False) as client:
+        yield client
+
+
+@pytest.fixture
+def ask(served, client):
+    """Call a route with a role's token."""
+
+    def call(role, method, path, body=None, **more):
+        return client.request(method, path, headers=served.headers(role), json=body, **more)
+
+    return call
+
+
+def observed(ask, **more):
+    return ask(PRODUCER, "POST", f"{AT}/observations", {**X, **more}).json()["id"]
+
+
+def lent(ask, role=EXPERT):
+    return ask(role, "POST", f"{AT}/questions").json()["questions"]
+
+
+# one question's way through it
+
+
+def test_an_observation_becomes_a_question_an_answer_and_a_line_of_history(ask):
+    told = ask(PRODUCER, "POST", f"{AT}/observations", {**X, "id": "a", "payload": {"text": "a furry thing"}}).json()
+    guess = told.pop("prediction")
+    assert told == {"id": "a", "asks": True, "action": 2, "why": "it asks about everything"}
+    (question,) = lent(ask)
+    assert question["payload"] == {
+        "kind": "text",
+        "media": "text/plain",
+        "image": None,
+        "text": "a furry thing",
+        "fields": None,
+    }
+    assert question["choices"] == ["cat", "dog"]
+    assert question["prediction"] is None, "the guess may sway the answer"
+    done = ask(EXPERT, "POST", f"{AT}/answer", {"ticket": "a", "label": "dog"}).json()
+    assert (done["status"], done["prediction"], done["today"]) == ("answered", guess, {"answers": 1, "cost": 1.0})
+    (entry,) = ask(ADMIN, "GET", f"{AT}/history").json()["tickets"]
+    assert (entry["label"], entry["expert"], entry["status"]) == ("dog", "expert", "answered")
+    statistics = ask(ADMIN, "GET", f"{AT}/statistics").json()
+    assert (statistics["observations"], statistics["answered"], statistics["questions_cost"]) == (1, 1, 1.0)
+
+
+def test_observations_in_one_call_are_all_taken_or_none(ask):
+    block = [{**X, "id": str(i)} for i in range(5)]
+    assert len(ask(PRODUCER, "POST", f"{AT}/observations/batch", {"observations": block}).json()["tickets"]) == 5
+    block = [{**X, "id": "new"}, {"features": [1, 2], "id": "short"}]
+    refused = ask(PRODUCER, "POST", f"{AT}/observations/batch", {"observations": block})
+    assert (refused.status_code, refused.json()) == (422, {"error": "an observation has 2 features, not 3"})
+    assert len(ask(ADMIN, "GET", f"{AT}/history").json()["tickets"]) == 5
+
+
+def test_the_same_id_is_the_same_ticket(ask):
+    assert observed(ask, id="a") == observed(ask, id="a") == "a"
+    assert len(ask(ADMIN, "GET", f"{AT}/history").json()["tickets"]) == 1
+    other = ask(PRODUCER, "POST", f"{AT}/observations", {"features": [9, 9, 9], "id": "a"})
+    assert (other.status_code, "other features" in other.json()["error"]) == (409, True)
+    assert ask(PRODUCER, "GET", f"{AT}/ticket?ticket=a").json()["id"] == "a"
+
+
+def test_skip_leaves_it_to_others_and_dont_know_closes_it(ask, served):
+    first = observed(ask)
+    lent(ask)
+    assert ask(EXPERT, "POST", f"{AT}/skip", {"ticket": first}).json()["status"] == "open"
+    assert lent(ask) == []
+    assert lent(ask, ADMIN)[0]["id"] == first
+    assert ask(ADMIN, "POST", f"{AT}/dont-know", {"ticket": first}).json()["status"] == "unknown"
+    assert served.agent.stats().unknown == 1
+
+
+def test_undo_lends_the_question_again_to_whoever_took_it_back(ask):
+    first, second = observed(ask), observed(ask)
+    lent(ask)
+    ask(EXPERT, "POST", f"{AT}/answer", {"ticket": first, "label": "dog"})
+    assert lent(ask)[0]["id"] == second
+    undone = ask(EXPERT, "POST", f"{AT}/undo", {"ticket": first}).json()
+    assert (undone["question"]["id"], undone["question"]["expert"]) == (first, "expert")
+    assert lent(ask, ADMIN) == [], "both are with the expert"
+    assert ask(EXPERT, "POST", f"{AT}/answer", {"ticket": first, "label": "cat"}).status_code == 200
+
+
+def test_an_expert_corrects_what_was_their_own_and_an_admin_anything(ask, served):
+    ticket = observed(ask)
+    body = {"ticket": ticket, "label": "cat"}
+    early = ask(EXPERT, "POST", f"{AT}/correct", body)
+    assert (early.status_code, early.json()["error"]) == (409, "ticket 't.1' is open: only an answer can be corrected")
+    lent(ask)
+    ask(EXPERT, "POST", f"{AT}/answer", {"ticket": ticket, "label": "dog"})
+    other = served.service.tokens.create("other", "expert")[1]
+    served.tokens["other"] = other
+    assert ask("other", "POST", f"{AT}/correct", body).status_code == 409
+    refused = ask("other", "POST", f"{AT}/undo", {"ticket": ticket})
+    assert "was answered by expert, not by other" in refused.json()["error"]
+    assert ask(ADMIN, "POST", f"{AT}/correct", body).status_code == 200
+    assert served.agent.history()[0].label == "cat"
+    lines = ask(ADMIN, "GET", "/api/audit").json()["lines"]
+    assert [(line["who"], line["did"], line["detail"]) for line in lines[:2]] == [
+        ("admin", "corrected", "cat"),
+        ("expert", "answered", "dog"),
+    ]
+
+
+def test_a_question_is_never_with_two_people(ask):
+    for _ in range(5):
+        observed(ask)
+    mine = {q["id"] for q in ask(EXPERT, "POST", f"{AT}/questions?limit=3").json()["questions"]}
+    theirs = {q["id"] for q in ask(ADMIN, "POST", f"{AT}/questions?limit=3").json()["questions"]}
+    assert (len(mine), len(theirs), mine & theirs) == (3, 2, set())
+    refused = ask(ADMIN, "POST", f"{AT}/answer", {"ticket": min(mine), "label": "dog"})
+    assert (refused.status_code, "leased to expert" in refused.json()["error"]) == (409, True)
+    assert ask(ADMIN, "POST", f"{AT}/undo", {"ticket": min(mine)}).status_code == 409
+
+
+def test_an_expired_lease_takes_no_answer(ask):
+    ticket = observed(ask)
+    ask(EXPERT, "POST", f"{AT}/questions?lease_seconds=0.05")
+    time.sleep(0.1)
+    refused = ask(EXPERT, "POST", f"{AT}/answer", {"ticket": ticket, "label": "dog"})
+    assert refused.status_code == 409
+    assert refused.json()["error"] == "the lease of ticket 't.1' has run out: ask for questions again"
+
+
+def test_the_guess_is_told_when_the_admin_says(ask):
+    for reveal, before, after in (("before", True, True), ("never", False, False), ("after", False, True)):
+        assert ask(ADMIN, "PUT", f"{AT}/reveal", {"reveal": reveal}).json()["reveal"] == reveal
+        told = ask(PRODUCER, "POST", f"{AT}/observations", X).json()
+        guess = told["prediction"]
+        assert lent(ask)[0]["prediction"] == (guess if before else None)
+        done = ask(EXPERT, "POST", f"{AT}/answer", {"ticket": told["id"], "label": "dog"}).json()
+        assert done["prediction"] == (guess if after else None)
+
+
+def test_several_agents_by_name(ask):
+    made = ask(ADMIN, "POST", "/api/agents", {"name": "fruit", "classes": [1, 2.5, "pear"], "strategy": "always_ask"})
+    assert (made.status_code, made.json()["classes"]) == (201, [1, 2.5, "pear"])
+    assert ask(PRODUCER, "GET", "/api/agents").json() == {"agents": ["default", "fruit"]}
+    told = ask(PRODUCER, "POST", "/api/agents/fruit/observations", {"features": {"width": 1, "height": 2}}).json()
+    ask(EXPERT, "POST", "/api/agents/fruit/questions")
+    assert ask(EXPERT, "POST", "/api/agents/fruit/answer", {"ticket": told["id"], "label": 1.0}).status_code == 200
+    assert ask(ADMIN, "GET", "/api/agents/fruit").json()["feature_names"] == ["width", "height"]
+    assert lent(ask) == [], "the other agent asked nothing"
+    again = ask(ADMIN, "POST", "/api/agents", {"name": "fruit", "classes": ["a", "b"]})
+    assert (again.status_code, again.json()["error"]) == (409, "there is already an agent named 'fruit'")
+
+
+def test_export_gives_the_labelled_data(ask):
+    for label, name in (("cat", "a"), ("dog", "b")):
+        ticket = observed(ask, id=name)
+        lent(ask)
+        ask(EXPERT, "POST", f"{AT}/answer", {"ticket": ticket, "label": label})
+    told = ask(ADMIN, "GET", f"{AT}/export")
+    assert told.headers["content-disposition"] == 'attachment; filename="default.csv"'
+    rows = list(csv.DictReader(told.text.splitlines()))
+    assert [(row["id"], row["label"], row["expert"], float(row["x2"])) for row in rows] == [
+        ("a", "cat", "expert", 3.0),
+        ("b", "dog", "expert", 3.0),
+    ]
+    table = pq.read_table(io.BytesIO(ask(ADMIN, "GET", f"{AT}/export?format=parquet").content))
+    assert table.column("label").to_pylist() == ["cat", "dog"]
+
+
+def test_health_readiness_and_metrics(ask, client, served):
+    assert client.get("/health").json() == {"status": "alive"}
+    assert client.get("/ready").json() == {"status": "ready"}
+    observed(ask)
+    text = ask(ADMIN, "GET", "/metrics").text
+    assert 'sparingly_observations_total{agent="default"} 1.0' in text
+    assert 'sparingly_agent_open{agent="default"} 1.0' in text
+    route = "/api/agents/{agent}/observations"
+    assert f'sparingly_requests_total{{method="POST",route="{route}",status="200"}} 1.0' in text
+    served.agent.close()
+    gone = client.get("/ready")
+    assert (gone.status_code, "closed" in gone.json()["error"]) == (503, True)
+
+
+# images
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP", "BMP"])
+def test_an_image_is_known_by_its_content(ask, kind):
+    data = picture(kind)
+    observed(ask, payload={"image": base64.b64encode(data).decode()})
+    shown = lent(ask)[0]["payload"]
+    assert (shown["kind"], shown["media"]) == ("image", f"image/{kind.lower()}")
+    assert base64.b64decode(shown["image"]) == data
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"<svg onload=alert(1)>", "the image is none of PNG, JPEG"),
+        (picture()[:60], "the image is broken"),
+        (picture("JPEG")[:400], "the image is broken"),
+        (b"", "the image is none of"),
+    ],
+)
+def test_a_broken_image_is_refused(ask, data, said):
+    refused = ask(PRODUCER, "POST", f"{AT}/observations", {**X, "payload": {"image": base64.b64encode(data).decode()}})
+    assert refused.status_code == 422
+    assert said in refused.json()["error"]
+
+
+def test_an_image_can_be_uploaded_as_a_file(ask):
+    ask(ADMIN, "POST", "/api/agents", {"name": "pictures", "classes": ["a", "b"], "strategy": "always_ask"})
+    at = "/api/agents/pictures/observations"
+    ask(PRODUCER, "POST", at, {"features": [[0.0] * 4] * 4})
+    told = ask(PRODUCER, "POST", f"{at}/image", files={"image": ("x.txt", picture())}, data={"id": "p"})
+    assert told.json()["id"] == "p"
+    for files, data, said in (
+        ({"image": ("x.png", b"nonsense")}, {}, "the image is none of"),
+        ({"image": ("x.png", picture())}, {"features": "[1"}, "features is not JSON"),
+        ({"image": ("x.png", picture())}, {"features": "3"}, "features must be numbers"),
+    ):
+        refused = ask(PRODUCER, "POST", f"{at}/image", files=files, data=data)
+        assert (refused.status_code, said in refused.json()["error"]) == (422, True)
+    flat = ask(PRODUCER, "POST", f"{AT}/observations/image", files={"image": ("x.png", picture())})
+    assert "not that of an image" in flat.json()["error"]
+
+
+# nonsense
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "said"),
+    [
+        ("observations", b"{", 400, "the body is not JSON"),
+        ("observations", b'{"features": [1, NaN, 2]}', 422, "feature 1 is nan"),
+        ("observations", b'{"features": [1, 1e999, 2]}', 422, "feature 1 is inf"),
+        ("observations", b'{"features": [1, 2]}', 422, "an observation has 2 features, not 3"),
+        ("observations", b'{"features": [1, "x", 2]}', 422, "feature 1 is 'x'"),
+        ("observations", b'{"features": []}', 422, "an observation has 0 features, not 3"),
+        ("observations", b'{"features": {"a": 1, "b": 2}}', 422, "2 features, not 3"),
+        ("observations", b'{"features": [[[[1]]], 2, 3]}', 422, "features"),
+        ("observations", b"[" * 9000, 400, "body"),
+        ("observations", b'{"features": [%s]}' % b",".join([b"1"] * 51), 422, "more than 50 features"),
+        ("observations", b'{"features": [1, 2, 3], "id": ""}', 422, "id"),
+        ("observations", b'{"features": [1, 2, 3], "id": "t.77"}', 422, "of the form that the agent gives itself"),
+        ("observations", b'{"features": [1, 2, 3], "id": "\\ud800"}', 422, "id"),
+        ("observations", b'{"features": [1, 2, 3], "colour": 1}', 422, "colour"),
+        ("observations", b'{"features": [1, 2, 3], "payload": {}}', 422, "none of them"),
+        ("observations", b'{"features": [1, 2, 3], "payload": {"text": "a", "fields": {}}}', 422, "text and fields"),
+        ("observations", b'{"features": [1, 2, 3], "payload": {"image": "%%%"}}', 422, "not base64"),
+        ("observations", b'{"features": [1, 2, 3], "payload": {"fields": {"a": [1]}}}', 422, "payload.fields.a"),
+        ("observations/batch", b'{"observations": [%s]}' % b",".join([b'{"features": [1,2,3]}'] * 21), 422, "21"),
+        ("answer", b'{"ticket": "nope", "label": "dog"}', 404, "there is no ticket 'nope'"),
+        ("answer", b'{"ticket": "a", "label": "bird"}', 422, "class 'bird' is unknown: the classes are cat, dog"),
+        ("answer", b'{"ticket": "a", "label": null}', 422, "label"),
+        ("answer", b'{"ticket": "a"}', 422, "label: Field required"),
+        ("withdraw", b'{"ticket": "nope"}', 404, "nope"),
+    ],
+)
+def test_nonsense_is_named(ask, client, served, path, body, status, said):
+    observed(ask, id="a")
+    headers = {**served.headers(ADMIN), "content-type": "application/json"}
+    refused = client.post(f"{AT}/{path}", content=body, headers=headers)
+    assert refused.status_code == status
+    assert said in refused.json()["error"]
+    assert len(served.agent.history()) == 1, "nothing was kept"
+
+
+def test_large_bodies_are_refused_whether_or_not_they_say_so(client, served):
+    headers = {**served.headers(PRODUCER), "content-type": "application/json"}
+    told = client.post(f"{AT}/observations", content=b"x" * 100_001, headers=headers)
+    assert (told.status_code, told.json()["error"]) == (413, "the body has 100001 bytes: 100000 are the most")
+    chunked = client.post(f"{AT}/observations", content=(b"x" * 1000 for _ in range(101)), headers=headers)
+    assert chunked.status_code == 413
+
+
+def test_a_stranger_is_refused_before_the_body_is_read(client):
+    told = client.post(f"{AT}/observations", content=b"x" * 100_001)
+    assert (told.status_code, told.json()) == (401, {"error": "a token is needed"})
+
+
+def test_an_unforeseen_error_tells_nothing_of_the_inside(ask, served, monkeypatch, caplog):
+    monkeypatch.setattr(type(served.agent), "stats", lambda self: 1 / 0)
+    told = ask(ADMIN, "GET", f"{AT}/statistics")
+    assert told.status_code == 500
+    assert set(told.json()) == {"error"}
+    assert "division" not in told.text
+    number = told.json()["error"].split()[-1]
+    assert number in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_an_unknown_agent_and_an_unknown_path(ask, client):
+    assert ask(ADMIN, "GET", "/api/agents/nobody/statistics").json() == {"error": "there is no agent 'nobody'"}
+    assert ask(ADMIN, "GET", "/api/agents/../etc").status_code == 404
+    assert ask(ADMIN, "GET", "/api/agents/Bad%20Name/statistics").status_code == 422
+    assert client.get("/nothing").status_code == 404
+    assert client.request("DELETE", "/health").status_code == 405
+
+
+# roles
+
+ANY, NONE = frozenset(ROLES), frozenset()
+MAY = {
+    ("GET", "/health"): None,
+    ("GET", "/ready"): None,
+    ("GET", "/metrics"): {PRODUCER, ADMIN},
+    ("GET", "/api/agents"): ANY,
+    ("POST", "/api/agents"): {ADMIN},
+    ("GET", "/api/agents/{agent}"): ANY,
+    ("PUT", "/api/agents/{agent}/reveal"): {ADMIN},
+    ("POST", "/api/agents/{agent}/observations"): {PRODUCER, ADMIN},
+    ("POST", "/api/agents/{agent}/observations/batch"): {PRODUCER, ADMIN},
+    ("POST", "/api/agents/{agent}/observations/image"): {PRODUCER, ADMIN},
+    ("POST", "/api/agents/{agent}/withdraw"): {PRODUCER, ADMIN},
+    ("GET", "/api/agents/{agent}/ticket"): {PRODUCER, ADMIN},
+    ("POST", "/api/agents/{agent}/questions"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/answer"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/correct"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/skip"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/dont-know"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/undo"): {EXPERT, ADMIN},
+    ("GET", "/api/agents/{agent}/events"): {EXPERT, ADMIN},
+    ("GET", "/api/agents/{agent}/statistics"): {ADMIN},
+    ("GET", "/api/agents/{agent}/history"): {ADMIN},
+    ("GET", "/api/agents/{agent}/board"): {ADMIN},
+    ("GET", "/api/agents/{agent}/export"): {ADMIN},
+    ("GET", "/api/audit"): {ADMIN},
+    ("GET", "/api/tokens"): {ADMIN},
+    ("POST", "/api/tokens"): {ADMIN},
+    ("DELETE", "/api/tokens/{token}"): {ADMIN},
+}
+
+
+def test_the_table_of_roles_has_every_route(served):
+    described = served.app.openapi()["paths"]
+    assert {(method.upper(), path) for path, methods in described.items() for method in methods} == set(MAY)
+
+
+@pytest.mark.parametrize(("method", "path"), MAY)
+def test_each_route_refuses_each_role_it_should(served, client, method, path):
+    where = path.replace("{agent}", "default").replace("{token}", "0" * 12)
+    may = MAY[method, path]
+    told = client.request(method, where)
+    assert told.status_code == (200 if may is None else 401)
+    for wrong in ("Bearer nonsense", "Basic YTpi", f"Bearer {served.tokens[ADMIN]}x", "Bearer "):
+        if may is not None:
+            assert client.request(method, where, headers={"authorization": wrong}).status_code == 401
+    for role in ROLES:
+        if may is None or (role in may and path.endswith("/events")):
+            continue
+        told = client.request(method, where, headers=served.headers(role))
+        allowed = role in may
+        assert (told.status_code == 403) == (not allowed), told.text
+        if not allowed and method == "GET":
+            assert f"the role {role} may not do this" in told.json()["error"]
