@@ -152,6 +152,15 @@ def test_an_expired_lease_takes_no_answer(ask):
     assert refused.json()["error"] == "the lease of ticket 't.1' has run out: ask for questions again"
 
 
+def test_a_question_given_back_is_anyones(ask):
+    ticket = observed(ask)
+    lent(ask)
+    assert ask(ADMIN, "POST", f"{AT}/release", {"ticket": ticket}).json()["status"] == "open"
+    assert lent(ask, ADMIN) == [], "it was not the admin's to give"
+    ask(EXPERT, "POST", f"{AT}/release", {"ticket": ticket})
+    assert lent(ask, ADMIN)[0]["id"] == ticket
+
+
 def test_the_guess_is_told_when_the_admin_says(ask):
     for reveal, before, after in (("before", True, True), ("never", False, False), ("after", False, True)):
         assert ask(ADMIN, "PUT", f"{AT}/reveal", {"reveal": reveal}).json()["reveal"] == reveal
@@ -343,6 +352,7 @@ MAY = {
     ("POST", "/api/agents/{agent}/correct"): {EXPERT, ADMIN},
     ("POST", "/api/agents/{agent}/skip"): {EXPERT, ADMIN},
     ("POST", "/api/agents/{agent}/dont-know"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/release"): {EXPERT, ADMIN},
     ("POST", "/api/agents/{agent}/undo"): {EXPERT, ADMIN},
     ("GET", "/api/agents/{agent}/events"): {EXPERT, ADMIN},
     ("GET", "/api/agents/{agent}/statistics"): {ADMIN},

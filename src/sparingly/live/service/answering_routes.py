@@ -58,6 +58,13 @@ async def dont_know(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent
     return await here.call(_set_aside, here, agent, the_agent, who, body.ticket, "did not know")
 
 
+@router.post("/release", response_model=DoneOut)
+async def release(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+    """Give a question back unanswered, so that the others may have it at once."""
+    await here.call(the_agent.release, body.ticket, expert=who.name)
+    return {"ticket": body.ticket, "status": (await here.call(looking.ticket_row, the_agent, body.ticket)).status}
+
+
 @router.post("/undo", response_model=UndoneOut)
 async def undo(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
     """Take back an answer, a skip or a "don't know": the question is open again, and lent to the caller."""

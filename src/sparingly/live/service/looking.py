@@ -87,6 +87,7 @@ def take(agent: Agent, ticket_id: str, expert: str, seconds: float) -> Question:
         row = answering.find(connection, ticket_id)
         if row.status != OPEN:
             raise ConflictError(f"ticket {ticket_id!r} is {row.status}: it is no open question")
-        answering.check_lease(row, expert, now)
-        leases.lend(connection, [row], expert, now + seconds)
+        if row.expert not in (None, expert) and row.until is not None and row.until >= now:
+            raise ConflictError(f"ticket {ticket_id!r} is leased to {row.expert}")
+        leases.lend(connection, [row], expert, now, now + seconds)
         return leases.questions_of(connection, [row], agent.settings, expert, now + seconds)[0]

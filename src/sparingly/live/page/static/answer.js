@@ -174,6 +174,10 @@ $("keys").addEventListener("change", () => {
   rememberKeys();
 });
 addEventListener("keydown", pressed);
+addEventListener("pagehide", () => {
+  if (question) call("POST", "/release", { ticket: question.id }, { keepalive: true }).catch(() => {});
+});
+addEventListener("pageshow", (event) => event.persisted && act(next));
 rememberKeys();
 act(next);
 listen(({ open }) => {

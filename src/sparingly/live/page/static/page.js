@@ -12,12 +12,13 @@ class Refused extends Error {
 }
 
 /** Call a route of this agent; a refusal is thrown with the service's own words. */
-async function call(method, path, body) {
+async function call(method, path, body, more = {}) {
   const response = await fetch(`/api/agents/${page.agent}${path}`, {
     method,
     headers: { "x-csrf-token": page.csrf, ...(body && { "content-type": "application/json" }) },
     body: body && JSON.stringify(body),
     credentials: "same-origin",
+    ...more,
   });
   if (response.status === 401) {
     location.assign("/sign-in");
