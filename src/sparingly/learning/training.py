@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sparingly.learning import two_layers
 from sparingly.learning.adam import Adam
 from sparingly.learning.blocks import BlockNet
 from sparingly.learning.networks import MLP
@@ -92,6 +93,9 @@ class Training:
         """
         if not len(inputs):
             return 0
+        quick = self._two_layers(module, inputs, targets, prepare)
+        if quick is not None:
+            return self._fit_two_layers(*quick, targets, rng, divisor)
         parameters = [p for p in module.parameters() if p.requires_grad]
         adam = Adam(parameters, self.learning_rate)
         module.train()
@@ -102,6 +106,31 @@ class Training:
             if self.stop is not None and total / divisor <= self.stop:
                 break
         module.eval()
+        return made
+
+    def _two_layers(
+        self, module: nn.Module, inputs: Tensor, targets: Tensor, prepare: Callable[[Tensor], Tensor] | None
+    ) -> tuple[two_layers.TwoLayers, Tensor] | None:
+        """The module as two layers and its inputs, if the quick loop can take them."""
+        view = two_layers.TwoLayers.of(module) if self.objective in ("mean_squared", "half_squared") else None
+        if view is None or bool(torch.isnan(targets).any()):
+            return None
+        if len(inputs) * view.parameters[0].shape[1] > two_layers.LARGEST:
+            return None
+        return view, view.rows(inputs if prepare is None else prepare(inputs))
+
+    def _fit_two_layers(
+        self, view: two_layers.TwoLayers, rows: Tensor, targets: Tensor, rng: np.random.Generator, divisor: float
+    ) -> int:
+        with torch.no_grad():
+            adam = two_layers.FlatAdam(view.parameters, self.learning_rate)
+            made, mean = 0, self.objective == "mean_squared"
+            while made < self.epochs:
+                made += 1
+                total = two_layers.epoch(adam, rows, targets, rng, self.batch, mean)
+                if self.stop is not None and total / divisor <= self.stop:
+                    break
+            view.put_back(adam.views)
         return made
 
     def _epoch(
@@ -129,7 +158,8 @@ def _gradients(
     module: nn.Module, parameters: list[Tensor], x: Tensor, y: Tensor, objective: Objective
 ) -> tuple[Tensor, Sequence[Tensor | None]]:
     """The outputs for a batch and the gradients of the objective: by hand if it can, else by differentiation."""
-    if type(module) is MLP or type(module) is BlockNet:
+    whole = len(parameters) == len(list(module.parameters()))
+    if whole and (type(module) is MLP or type(module) is BlockNet):
         with torch.no_grad():
             return module.gradients(x, lambda outputs: objective.slope(outputs, y))
     with torch.enable_grad():
