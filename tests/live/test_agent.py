@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -15,7 +16,8 @@ import pytest
 import torch
 
 import sparingly as sp
-from sparingly.live.errors import AgentError, ConflictError, InUseError, StoreError, UnknownTicketError
+from sparingly.live.errors import AgentError, ConflictError, StoreError, UnknownTicketError
+from sparingly.live.mind import Inline
 from tests.live.conftest import QUICK, Clock
 
 Make = Callable[..., sp.Agent]
@@ -36,9 +38,11 @@ def test_a_ticket_says_what_is_announced_and_why(make: Make) -> None:
 
 @pytest.mark.parametrize("name", sorted(sp.strategies()))
 def test_every_strategy_serves_and_continues_bit_for_bit(make: Make, path: Path, name: str) -> None:
-    options = QUICK if name == "neural_cbp" else {}
-    whole = make(strategy=name, options=options, path=path.with_name("whole.db"))
-    agent = make(strategy=name, options=options)
+    settings: dict[str, Any] = {"strategy": name, "options": QUICK if name == "neural_cbp" else {}}
+    if name == "tspm":
+        settings["query_cost"] = 0.3
+    whole = make(path=path.with_name("whole.db"), **settings)
+    agent = make(**settings)
     for i, x in enumerate(stream(30)):
         if i % 10 == 5:
             agent = sp.Agent.open(path)
@@ -395,6 +399,29 @@ def test_calls_from_many_threads_are_all_kept_once(make: Make) -> None:
     assert sorted(int(e.id) for e in agent.history()) == list(range(64))
 
 
-def test_no_other_exception_hides_behind_a_lock() -> None:
-    assert issubclass(InUseError, StoreError)
-    assert issubclass(StoreError, OSError)
+def test_an_agent_that_was_forgotten_gives_its_file_back(make: Make, path: Path) -> None:
+    def forget() -> None:
+        sp.Agent(["cat", "dog"], 3, path=path, strategy="always_ask").observe([1, 2, 3])
+
+    forget()
+    gc.collect()
+    assert len(make().history()) == 1
+
+
+def test_the_number_of_threads_does_not_matter(make: Make, path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(12, 3000)).astype(np.float32)
+    said = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        options = {"epochs": 2, "schedule": "every 2"}
+        agent = make(n_features=3000, strategy="neural_cbp", options=options, path=path.with_name(f"{threads}.db"))
+        for x in X:
+            ticket = agent.observe(x)
+            if ticket.asks:
+                agent.answer(ticket.id, "dog")
+        assert torch.get_num_threads() == threads
+        assert isinstance(agent._mind, Inline)
+        assert agent._mind._learner is not None
+        said.append(agent._mind._learner.state())
+    torch.set_num_threads(1)
+    assert said[0] == said[1]

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from sparingly.live.errors import StoreError
+
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
@@ -54,8 +56,15 @@ class Gathering(Generic[Request, Result]):
         calls = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
             results: Sequence[Result | BaseException] = self._serve([call.request for call in calls])
-        except BaseException as error:
+        except Exception as error:
             results = [error] * len(calls)
+        except BaseException:
+            self._finish(calls, [StoreError("the call was interrupted before it was acknowledged")] * len(calls))
+            raise
+        self._finish(calls, results)
+
+    @staticmethod
+    def _finish(calls: Sequence[_Call[Request, Result]], results: Sequence[Result | BaseException]) -> None:
         for call, result in zip(calls, results, strict=True):
             call.results.append(result)
             call.done = True

@@ -6,10 +6,11 @@ live, reading the journal from its beginning, or reading on from a snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
+import torch
 from sqlalchemy import Connection
 
 from sparingly.learning import state as state_files
@@ -21,6 +22,19 @@ from sparingly.strategies.strategy import Decision, Strategy
 
 BLOCK = 1024
 """The most observations that are assessed together, so that memory stays small."""
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Sums come out the same, to the last bit, however many threads the process may use elsewhere."""
+    threads = torch.get_num_threads()
+    if threads != 1:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if threads != 1:
+            torch.set_num_threads(threads)
 
 
 class Learner:
@@ -66,15 +80,17 @@ class Learner:
     def decide(self, X: Sequence[Vector]) -> list[Decision]:
         """Decide on observations in order, assessed together as far as no update comes between."""
         decisions: list[Decision] = []
-        while len(decisions) < len(X):
-            start = len(decisions)
-            block = X[start : start + min(BLOCK, self.strategy.rounds_to_update())]
-            assessment = self.strategy.assess(np.stack(block))
-            decisions += [self.strategy.decide(assessment, row) for row in range(len(block))]
+        with one_thread():
+            while len(decisions) < len(X):
+                start = len(decisions)
+                block = X[start : start + min(BLOCK, self.strategy.rounds_to_update())]
+                assessment = self.strategy.assess(np.stack(block))
+                decisions += [self.strategy.decide(assessment, row) for row in range(len(block))]
         return decisions
 
     def learn(self, x: Vector, action: int, symbol: int) -> None:
-        self.strategy.learn(x, action, self.strategy.game.symbols(action)[symbol])
+        with one_thread():
+            self.strategy.learn(x, action, self.strategy.game.symbols(action)[symbol])
 
     def state(self) -> bytes:
         return state_files.dump(self.strategy.state_dict())

@@ -37,7 +37,7 @@ class SQLite:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).resolve()
         self.name = str(path)
-        self._lock: int | None = None
+        self._lock: weakref.finalize[[int], SQLite] | None = None
         self._pid = os.getpid()
         self.on_taken: Callable[[], None] = lambda: None
 
@@ -85,13 +85,12 @@ class SQLite:
             raise InUseError(f"{self.name} is in use by process {owner}: one process at a time may open it") from None
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-        self._lock = lock
+        self._lock = weakref.finalize(self, os.close, lock)
         _held[str(self.path)] = self
 
     def release(self) -> None:
-        if self._lock is not None and self._pid == os.getpid():
-            os.close(self._lock)
-        self._lock = None
+        if self._lock is not None:
+            self._lock()
         if _held.get(str(self.path)) is self:
             del _held[str(self.path)]
 
