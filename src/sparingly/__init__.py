@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sparingly.live.client import Client as Client
     from sparingly.live.records import Ticket as Ticket
     from sparingly.strategies import NeuralCBP as NeuralCBP
+    from sparingly.strategies import Sparing as Sparing
     from sparingly.strategies.strategy import Assessment as Assessment
     from sparingly.strategies.strategy import Decision as Decision
     from sparingly.strategies.strategy import Strategy as Strategy
@@ -48,6 +49,7 @@ _HOME = {
     "no_information": "games",
     "Survivors": "games",
     "NeuralCBP": "strategies",
+    "Sparing": "strategies",
     "Strategy": "strategies.strategy",
     "Assessment": "strategies.strategy",
     "Decision": "strategies.strategy",

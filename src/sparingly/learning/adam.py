@@ -23,10 +23,18 @@ class Adam:
     0.702
     """
 
-    def __init__(self, parameters: Sequence[Tensor], learning_rate: float = 1e-3, weight_decay: float = 0.0) -> None:
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        learning_rate: float = 1e-3,
+        weight_decay: float = 0.0,
+        *,
+        beta2: float = 0.999,
+    ) -> None:
         self.parameters = list(parameters)
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
+        self.beta2 = beta2
         self._mean = [torch.zeros_like(p) for p in self.parameters]
         self._square = [torch.zeros_like(p) for p in self.parameters]
         self._steps = [torch.zeros((), device=p.device) for p in self.parameters]
@@ -49,7 +57,7 @@ class Adam:
                 [self._steps[i] for i in at],
                 lr=self.learning_rate,
                 beta1=0.9,
-                beta2=0.999,
+                beta2=self.beta2,
                 weight_decay=self.weight_decay,
                 eps=1e-8,
                 amsgrad=False,

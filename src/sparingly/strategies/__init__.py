@@ -26,11 +26,13 @@ from sparingly.strategies.perceptron import SelectivePerceptron
 from sparingly.strategies.rand_cbp import RandCBP
 from sparingly.strategies.rand_cbp_side import RandCBPside
 from sparingly.strategies.random_asks import RandomAsks
+from sparingly.strategies.sparing import Sparing
 from sparingly.strategies.strategy import Assessment, Decision, StateError, Strategy, Why
 from sparingly.strategies.tspm import TSPM
 from sparingly.strategies.uncertainty import Entropy, LeastConfidence, SmallestMargin
 
 _ALL: tuple[type[Strategy], ...] = (
+    Sparing,
     NeuralCBP,
     Neuronal,
     INeural,
@@ -91,6 +93,7 @@ __all__ = [
     "RandomAsks",
     "SelectivePerceptron",
     "SmallestMargin",
+    "Sparing",
     "StateError",
     "Strategy",
     "TSPM",

@@ -1,0 +1,169 @@
+"""Feature scaling that learns from the stream: quantile encoding for tables, one shift and scale for images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+FARTHEST = 1.0
+"""How far beyond the smallest and the largest value seen an encoded feature may go, in widths of the end interval."""
+
+
+class Reservoir:
+    """A uniform sample of the stream so far, of bounded size, with the caller's generator.
+
+    >>> reservoir, rng = Reservoir(4), np.random.default_rng(0)
+    >>> for k in range(100):
+    ...     reservoir.add(torch.tensor([float(k)]), rng)
+    >>> reservoir.rows.shape
+    torch.Size([4, 1])
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.seen = 0
+        self._rows: Tensor | None = None
+
+    @property
+    def rows(self) -> Tensor:
+        """The sample, `[at most size, *shape]`."""
+        if self._rows is None:
+            raise ValueError("nothing has been seen yet")
+        return self._rows[: min(self.seen, self.size)]
+
+    def add(self, x: Tensor, rng: np.random.Generator) -> None:
+        """See one more observation."""
+        if self._rows is None:
+            self._rows = torch.empty(self.size, *x.shape)
+        place = self.seen if self.seen < self.size else int(rng.integers(self.seen + 1))
+        if place < self.size:
+            self._rows[place] = x
+        self.seen += 1
+
+    def renew(self) -> None:
+        """Let what comes now replace the sample quickly: the stream has begun anew."""
+        self.seen = min(self.seen, self.size)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"seen": self.seen, "rows": self.rows.clone() if self._rows is not None else None}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.seen = int(state["seen"])
+        rows = state["rows"]
+        self._rows = None
+        if rows is not None:
+            self._rows = torch.empty(self.size, *rows.shape[1:])
+            self._rows[: len(rows)] = rows
+
+
+class QuantileScaling:
+    """Piecewise-linear encoding by the quantiles of a sample.
+
+    A column with distinct quantiles q_0 < ... < q_B becomes B features; the b-th rises from 0 to 1 between q_(b-1)
+    and q_b. A linear function of them is any piecewise-linear function of the column, whatever units it came in.
+    Constant columns are dropped. Wide observations get fewer intervals, at the end one: the range as 0 to 1.
+
+    Parameters
+    ----------
+    intervals
+        At most this many a column.
+    width
+        Halve the intervals while the encoding would be wider than this.
+
+    Examples
+    --------
+    >>> sample = torch.tensor([[0.0, 7.0], [1.0, 7.0], [10.0, 7.0], [100.0, 7.0], [1000.0, 7.0]])
+    >>> scaling = QuantileScaling(intervals=2).fit(sample)
+    >>> (scaling(torch.tensor([[5.0, 7.0], [505.0, 7.0], [1e9, 0.0]])) + scaling.mean).tolist()
+    [[0.5, 0.0], [1.0, 0.5], [1.0, 2.0]]
+
+    References
+    ----------
+    Gorishniy, Rubachev, Babenko (2022). On embeddings for numerical features in tabular deep learning. NeurIPS.
+    """
+
+    _PARTS = ("column", "low", "rate", "floor", "ceiling", "mean")
+
+    def __init__(self, intervals: int = 8, width: int = 512) -> None:
+        self.intervals = intervals
+        self.width = width
+
+    @property
+    def n_features(self) -> int:
+        """The width of the encoding."""
+        return len(self.column)
+
+    def fit(self, sample: Tensor) -> QuantileScaling:
+        """Take the quantiles of a sample `[rows, *shape]`."""
+        ordered = sample.flatten(1).double().sort(0).values
+        edges = self._edges(ordered)
+        column, low, high, first, last = [], [], [], [], []
+        for j in (ordered[-1] > ordered[0]).nonzero().flatten().tolist():
+            cuts = torch.unique(edges[:, j])
+            n = len(cuts) - 1
+            column += [j] * n
+            low += cuts[:-1].tolist()
+            high += cuts[1:].tolist()
+            first += [True] + [False] * (n - 1)
+            last += [False] * (n - 1) + [True]
+        if not column:
+            column, low, high, first, last = [0], [float(ordered[0, 0])], [float(ordered[0, 0]) + 1], [True], [True]
+        self.column = torch.tensor(column)
+        self.low = torch.tensor(low, dtype=torch.float64)
+        self.rate = 1 / (torch.tensor(high, dtype=torch.float64) - self.low)
+        self.floor = torch.where(torch.tensor(first), -FARTHEST, 0.0)
+        self.ceiling = torch.where(torch.tensor(last), 1 + FARTHEST, 1.0)
+        self.mean = torch.zeros(len(column))
+        self.mean = self(sample).mean(0)
+        return self
+
+    def _edges(self, ordered: Tensor) -> Tensor:
+        """The quantiles that the widest affordable encoding uses, `[intervals + 1, column]`, repeated ones included."""
+        intervals = self.intervals
+        while True:
+            places = torch.linspace(0, len(ordered) - 1, intervals + 1, dtype=torch.float64).round().long()
+            edges = ordered[places]
+            if intervals == 1 or int((edges[1:] > edges[:-1]).sum()) <= self.width:
+                return edges
+            intervals //= 2
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Encode a block `[block, *shape]` as `[block, n_features]`, centred on the sample."""
+        flat = X.flatten(1)[:, self.column].double()
+        risen = ((flat - self.low) * self.rate).float()
+        return torch.maximum(torch.minimum(risen, self.ceiling), self.floor) - self.mean
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._PARTS}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        for name in self._PARTS:
+            setattr(self, name, state[name])
+
+
+class ImageScaling:
+    """One shift and one scale for all entries, so that the shape survives.
+
+    >>> ImageScaling().fit(torch.tensor([[[0.0, 255.0]]]))(torch.tensor([[[127.5, 255.0]]]))
+    tensor([[[0., 1.]]])
+    """
+
+    def fit(self, sample: Tensor) -> ImageScaling:
+        """Take the mean and the deviation of all entries of a sample `[rows, *shape]`."""
+        wide = sample.double()
+        self.shift = float(wide.mean())
+        self.scale = float(wide.std(correction=0)) or 1.0
+        return self
+
+    def __call__(self, X: Tensor) -> Tensor:
+        return (X - self.shift) / self.scale
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"shift": self.shift, "scale": self.scale}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.shift, self.scale = float(state["shift"]), float(state["scale"])
