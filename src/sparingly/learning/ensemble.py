@@ -84,7 +84,7 @@ class MLPEnsemble(Ensemble):
     def _views(self, flat: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """W1 `[input, member * width]`, b1, W2 `[member, width, class]` and b2 in a flat vector."""
         k, h, m, d = self.members, self.width, self.n_classes, self._n_inputs
-        w1, b1, w2, b2 = flat.split([d * k * h, k * h, k * h * m, k * m])
+        w1, b1, w2, b2 = torch.split(flat, [d * k * h, k * h, k * h * m, k * m])
         return w1.view(d, k * h), b1, w2.view(k, h, m), b2.view(k, 1, m)
 
     def _draw(self, n_inputs: int, generator: torch.Generator) -> None:
@@ -110,7 +110,7 @@ class MLPEnsemble(Ensemble):
         hidden = _Masks(DROPOUT, (BATCH, self.members * self.width), steps, generator)
         adam = Adam([self._parameters], beta2=0.99)
         gradient = torch.empty_like(self._parameters)
-        for step, rows in enumerate(order[: steps * BATCH].split(BATCH)):
+        for step, rows in enumerate(torch.split(order[: steps * BATCH], BATCH)):
             self._slope(X[rows] * inputs(step), targets[rows], weights[rows], hidden(step), gradient)
             adam.learning_rate = learning_rate(step, steps)
             self._parameters.mul_(1 - adam.learning_rate * WEIGHT_DECAY)

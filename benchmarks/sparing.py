@@ -1,0 +1,185 @@
+"""Every number said of the strategy `sparing`.
+
+`python -m benchmarks.sparing GROUP ...` makes the missing runs of the named groups (`table`, `line`, `horizons`,
+`long`, `prices`, `drift`, `ablation`, `lenet`, `time`), one line a run in docs/results/sparing/runs.jsonl;
+Seeds 0 to 9 are for reporting only: the strategy was made on seeds 1000 to 1004.
+`python -m benchmarks sparing` reads that file and prints the tables.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import sparingly as sp
+from sparingly.experiments.datasets import Dataset, load
+from sparingly.experiments.streams import Drift, stream
+from sparingly.strategies import registered
+
+RUNS = Path(__file__).parent.parent / "docs" / "results" / "sparing" / "runs.jsonl"
+DATASETS = ("shuttle", "magic_telescope", "adult", "covertype", "mnist_binary", "mnist", "fashion_mnist")
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "full": {},
+    "without quantile encoding": {"intervals": 1},
+    "without cross-fitting": {"crossfit": False},
+    "without measured learnability": {"learnability": False},
+    "without selection": {"selection": False},
+    "without audit": {"audit": 0.0},
+    "two members": {"members": 2},
+}
+FP_SENSITIVE = [[0.0, 1.0], [0.5, 0.0]]
+Spec = dict[str, Any]
+
+
+@lru_cache(maxsize=2)
+def _dataset(name: str, flat: bool = True) -> Dataset:
+    return load(name, preprocessing="encoded", flat=flat)
+
+
+def specs(group: str) -> Iterator[Spec]:
+    """The runs of a group, seed by seed, so that a part of them is a fair part."""
+    seeds, variants = GROUPS[group]
+    for seed in range(seeds):
+        yield from ({"group": group, "seed": seed, **variant} for variant in variants)
+
+
+def _each(data: tuple[str, ...], **options: tuple[Any, ...]) -> list[Spec]:
+    """Every data set with every value of the options."""
+    values = itertools.product(data, *options.values())
+    return [dict(zip(("data", *options), value, strict=True)) for value in values]
+
+
+TWO_CLASSES = ("magic_telescope", "adult", "mnist_binary")
+RIVALS = ("sparing", "neural_cbp", "random", "always", "never")
+GROUPS: dict[str, tuple[int, list[Spec]]] = {
+    "table": (10, _each(DATASETS)),
+    "line": (10, _each(DATASETS)),
+    "horizons": (3, _each(("magic_telescope", "shuttle", "adult", "covertype", "mnist"), horizon=(1000, 3000, 30_000))),
+    "long": (1, _each(("covertype",), horizon=(100_000,))),
+    "prices": (
+        3,
+        _each(TWO_CLASSES, who=RIVALS, costs=("fp",)) + _each(TWO_CLASSES, who=RIVALS, price=(0.1, 0.3, 3.0)),
+    ),
+    "drift": (5, _each(("shuttle", "magic_telescope", "mnist"))),
+    "ablation": (5, _each(("shuttle", "magic_telescope", "covertype"), without=tuple(ABLATIONS))),
+    "lenet": (2, _each(("mnist", "fashion_mnist"))),
+    "time": (3, _each(("mnist", "magic_telescope", "adult"), who=("neural_cbp", "sparing"))),
+}
+"""By name: over how many seeds, and what is run with each."""
+
+
+def run(spec: Spec) -> Spec:
+    """Play one run; the spec with what it cost."""
+    if spec["group"] == "line":
+        return {**spec, **hindsight(spec["data"], spec["seed"], spec.get("horizon", 10_000))}
+    lenet = spec["group"] == "lenet"
+    data = _dataset(spec["data"], not lenet)
+    drift = Drift(0.5, 0.5) if spec["group"] == "drift" else None
+    rounds = stream(data, spec["seed"], spec.get("horizon", 10_000), drift=drift)
+    price = spec.get("price", 1.0)
+    costs = FP_SENSITIVE if spec.get("costs") == "fp" else 1 - np.eye(data.n_classes)
+    game = sp.label_efficient(costs=np.array(costs), query_cost=price)
+    who = spec.get("who", "sparing")
+    options = ABLATIONS[spec["without"]] if "without" in spec else {"network": "lenet"} if lenet else {}
+    shape = data.shape if lenet else data.n_features
+    strategy = registered()[who](game, n_features=shape, seed=spec["seed"], **options)
+    X = rounds.X
+    began = time.process_time()
+    played = list(sp.play(strategy, game, zip(X, rounds.answers.tolist(), strict=True)))
+    seconds = time.process_time() - began
+    cost = np.array([one.cost for one in played])
+    asked = sum(one.action >= game.n_outcomes for one in played)
+    majority = float(((1 - np.eye(data.n_classes)) if costs is not FP_SENSITIVE else np.array(costs))[
+        :, rounds.y].sum(1).min())  # fmt: skip
+    found = {"cost": float(cost.sum()), "asked": asked, "seconds": round(seconds, 2), "majority": majority}
+    if drift is not None:
+        half = len(cost) // 2
+        found |= {"before": float(cost[half - 2000 : half].sum()), "after": float(cost[-2000:].sum())}
+    return {**spec, **found}
+
+
+def hindsight(data: str, seed: int, horizon: int) -> Spec:
+    """Label the first n, train once, announce for the rest: the best n and learner, chosen afterwards."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.preprocessing import StandardScaler
+
+    rounds = stream(_dataset(data), seed, horizon)
+    X, y = rounds.X, rounds.y
+    best: Spec = {"cost": float("inf")}
+    for n in (50, 100, 200, 400, 800):
+        scaler = StandardScaler().fit(X[:n])
+        train, rest = scaler.transform(X[:n]), np.clip(scaler.transform(X[n:]), -10, 10)
+        learners: dict[str, Any] = {
+            "forest": RandomForestClassifier(100, random_state=seed),
+            "boosting": HistGradientBoostingClassifier(max_iter=50, random_state=seed),
+            "mlp": MLPClassifier((100,), max_iter=200, random_state=seed),
+        }
+        if X.shape[1] > 200:
+            del learners["boosting"]
+        for name, learner in learners.items():
+            if len(np.unique(y[:n])) < 2:
+                continue
+            cost = n + float((learner.fit(train, y[:n]).predict(rest) != y[n:]).sum())
+            if cost < best["cost"]:
+                best = {"cost": cost, "asked": n, "learner": name}
+    return best
+
+
+def records() -> list[Spec]:
+    """Every run made so far."""
+    return [json.loads(line) for line in RUNS.read_text().splitlines()] if RUNS.exists() else []
+
+
+def _key(spec: Spec) -> str:
+    names = ("group", "data", "seed", "horizon", "who", "costs", "price", "without")
+    return json.dumps([spec.get(name) for name in names])
+
+
+def make(groups: list[str]) -> None:
+    """Make the runs that are missing."""
+    torch.set_num_threads(1)
+    RUNS.parent.mkdir(parents=True, exist_ok=True)
+    for group in groups:
+        for spec in specs(group):
+            if _key(spec) in {_key(record) for record in records()}:
+                continue
+            line = json.dumps(run(spec))
+            with RUNS.open("a") as file:
+                file.write(line + "\n")
+
+
+def main() -> None:
+    """Print the mean of every group of runs."""
+    rows: dict[str, list[Spec]] = {}
+    for record in records():
+        rows.setdefault(_key({**record, "seed": "all"}), []).append(record)
+    heads = ("seeds", "cost", "s.e.", "most", "asked", "s")
+    print(f"{'group':10} {'data set':16} {'what':40} " + " ".join(f"{head:>6}" for head in heads))
+    for runs in rows.values():
+        first = runs[0]
+        what = " ".join(f"{k}={first[k]}" for k in ("horizon", "who", "costs", "price", "without") if k in first)
+        cost = np.array([one["cost"] for one in runs])
+        error = cost.std(ddof=1) / len(cost) ** 0.5 if len(cost) > 1 else 0.0
+        asked, seconds = (np.mean([one.get(k, 0) for one in runs]) for k in ("asked", "seconds"))
+        tail = ""
+        if "after" in first:
+            tail = "  after/before " + " ".join(f"{one['after'] / one['before']:.2f}" for one in runs)
+        print(
+            f"{first['group']:10} {first['data']:16} {what:40} {len(runs):6} {cost.mean():6.0f} {error:6.0f} "
+            f"{cost.max():6.0f} {asked:6.0f} {seconds:6.1f}{tail}"
+        )
+
+
+if __name__ == "__main__":
+    make(sys.argv[1:])
+    main()
