@@ -18,7 +18,7 @@ from sparingly.games import Game
 from sparingly.learning import state as state_file
 from sparingly.strategies import StateError
 from sparingly.strategies.bounds import Bounds
-from sparingly.strategies.neural_cbp import PRESETS
+from sparingly.strategies.differences import PRESETS
 
 
 def blobs(
@@ -111,11 +111,11 @@ def test_a_hopeless_game_is_refused_with_the_reason() -> None:
 def test_every_difference_is_a_keyword_that_wins_over_the_preset() -> None:
     game, (X, y) = sp.label_efficient(3), blobs(200)
     base = rounds(sp.NeuralCBP(game, 5, preset="released", seed=0), game, X, y)
-    for name, value in PRESETS["paper"].items():
-        assert PRESETS["released"][name] != value
+    for name, value in PRESETS["paper"].as_dict().items():
+        assert PRESETS["released"].as_dict()[name] != value
         changed = sp.NeuralCBP(game, 5, preset="released", seed=0, **{name: value})
         assert (rounds(changed, game, X, y) != base) or name == "ties", name
-    all_of_them = sp.NeuralCBP(game, 5, preset="released", seed=0, **PRESETS["paper"])
+    all_of_them = sp.NeuralCBP(game, 5, preset="released", seed=0, **PRESETS["paper"].as_dict())
     assert rounds(all_of_them, game, X, y) == rounds(sp.NeuralCBP(game, 5, preset="paper", seed=0), game, X, y)
 
 

@@ -107,6 +107,10 @@ class EENet:
             residual = target - outputs
         self.training.fit(self.f2, compact, residual, rng, divisor=self.embedding.size, prepare=self.embedding.expand)
 
+    def sizes(self) -> list[list[int]]:
+        """The shapes of f1's parameters."""
+        return [list(p.shape) for p in self.f1.parameters()]
+
     def state_dict(self) -> dict[str, Any]:
         return {"f1": self.f1.state_dict(), "f2": self.f2.state_dict(), "memory": self.memory.state_dict()}
 

@@ -50,17 +50,17 @@ class Settings:
         network = build(self.network, shape, n_outputs, seed=seed, width=self.width, depth=self.depth)
         return network.to(self.device)
 
-    def eenet(self, shape: tuple[int, ...], n_outputs: int, seed: int) -> EENet:
-        """f1 and f2 as NeuralCBP's released form has them."""
+    def eenet(self, shape: tuple[int, ...], n_outputs: int, seed: int, **options: Any) -> EENet:
+        """f1 and f2, as NeuralCBP's released form has them if no options say otherwise."""
         return EENet(
             shape,
             n_outputs,
             network=self.network,
             width=self.width,
             depth=self.depth,
-            training=self.training(),
             seed=seed,
             device=self.device,
+            **({"training": self.training()} | options),
         )
 
 
