@@ -262,7 +262,7 @@ def test_bad_settings_leave_no_file(make: Make, path: Path, changes: dict[str, A
     assert list(path.parent.iterdir()) == []
 
 
-def test_features_by_name_in_any_order_and_learned_from_the_first(make: Make) -> None:
+def test_features_by_name_in_any_order_and_learned_from_the_first(make: Make, path: Path) -> None:
     agent = make(n_features=None)
     agent.observe({"a": 1, "b": 2.5})
     agent.observe(pd.Series({"b": 1.0, "a": 3.0}))
@@ -271,6 +271,10 @@ def test_features_by_name_in_any_order_and_learned_from_the_first(make: Make) ->
     for row in frame.itertuples():
         agent.observe(row)
     assert [q.features for q in agent.questions(limit=None)] == [(1, 2.5), (3, 1), (3, 1), (4, 2), (3, 1), (4, 2)]
+    unnamed = make(path=path.with_name("unnamed.db"))
+    unnamed.observe([1, 2, 3])
+    with pytest.raises(AgentError, match="feature 'a' is named, but the first observation had no names"):
+        unnamed.observe({"a": 1, "b": 2, "c": 3})
     with pytest.raises(AgentError, match="feature 'b' is missing"):
         agent.observe({"a": 1})
     with pytest.raises(AgentError, match="feature 'c' is unknown"):

@@ -68,6 +68,15 @@ def test_two_agents_in_one_database(postgres: str) -> None:
         assert (len(one.history()), len(two.history())) == (1, 0)
 
 
+def test_the_first_observation_of_any_process_fixes_the_features(postgres: str) -> None:
+    settings = {**SETTINGS, "n_features": None}
+    with sp.Agent(path=postgres, **settings) as one, sp.Agent(path=postgres, **settings) as two:
+        one.observe({"a": 1, "b": 2})
+        with pytest.raises(ValueError, match="feature 'b' is missing"):
+            two.observe({"a": 1, "c": 2})
+        two.observe({"b": 1, "a": 2})
+
+
 def test_the_learner_is_killed_and_the_other_takes_over(postgres: str) -> None:
     sp.Agent(path=postgres, **SETTINGS).close()
     processes = [

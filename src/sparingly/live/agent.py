@@ -7,26 +7,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any, Self
 
 from sqlalchemy import Connection
 
 from sparingly.games import Game
 from sparingly.live import answering, export, leases, observing
-from sparingly.live.background import Background
+from sparingly.live.background import choose_mind
 from sparingly.live.errors import AgentError, StoreError
 from sparingly.live.features import rows
 from sparingly.live.gathering import Gathering
 from sparingly.live.history import entries
 from sparingly.live.learner import Learner
-from sparingly.live.limits import Asking, Limits
+from sparingly.live.limits import Limits
 from sparingly.live.making import checked_training, made_settings, try_strategy
-from sparingly.live.mind import Inline, Mind, Shared
+from sparingly.live.mind import Mind
 from sparingly.live.observing import Observation
 from sparingly.live.payloads import checked_payload
 from sparingly.live.records import SKIPPED, UNKNOWN, WITHDRAWN, Entry, Label, Question, Statistics, Ticket
-from sparingly.live.settings import Settings, maker
+from sparingly.live.settings import Settings
 from sparingly.live.statistics import over_time, statistics
 from sparingly.live.store import Store, backend_of
 from sparingly.strategies.strategy import Strategy
@@ -218,7 +217,7 @@ class Agent:
             settled.schema.read(first)
             try_strategy(settled, self._instance)
             with self._store.writing() as connection:
-                self._store.keep_settings(connection, settled)
+                self._store.settle(connection, first)
 
     def _serve(self, requests: Sequence[list[Observation]]) -> list[list[Ticket] | BaseException]:
         """Decide on and write the observations of several calls in one transaction; an error fails its own call."""
@@ -230,7 +229,7 @@ class Agent:
                 mind.follow(connection, head)
                 there = observing.known(connection, (o.id for call in requests for o in call if o.id is not None))
                 accepted, errors = observing.accept(requests, there)
-                written = self._write(connection, head, accepted, mind)
+                written = observing.decide(connection, head, self._clock(), self._store.settings, accepted, mind.decide)
         except BaseException:
             mind.failed()
             raise
@@ -243,20 +242,6 @@ class Agent:
             error or [observing.ticket_of(by_id[o.id] if o.id is not None else next(nameless), classes) for o in call]
             for call, error in zip(requests, errors, strict=True)
         ]
-
-    def _write(self, connection: Connection, head: int, new: Sequence[Observation], mind: Mind) -> list[Any]:
-        if not new:
-            return []
-        settings, now = self._store.settings, self._clock()
-        decisions = mind.decide([o.x for o in new])
-        asking = Asking(connection, settings.limits, now)
-        question = answering.labelling_action(settings.game) if settings.audit_rate else 0
-        made = [
-            observing.ticket_row(head + 1 + i, now, o, decision, settings, asking, question)
-            for i, (o, decision) in enumerate(zip(new, decisions, strict=True))
-        ]
-        observing.write(connection, head, new, made)
-        return [SimpleNamespace(**row) for row in made]
 
     # answers
 
@@ -409,10 +394,5 @@ class Agent:
 
     def _wake(self) -> Mind:
         if self._mind is None:
-            make = maker(self._store.settings, self._instance)
-            if self._training == "background":
-                aside = "thread" if self._store.settings.instance else "process"
-                self._mind = Background(self._store, make, self._lock, aside)
-            else:
-                self._mind = Shared(self._store, make) if self._store.backend.polls else Inline(self._store, make)
+            self._mind = choose_mind(self._store, self._instance, self._training, self._lock)
         return self._mind

@@ -22,7 +22,8 @@ from sparingly.live.errors import StoreError
 from sparingly.live.facts import floor
 from sparingly.live.features import Vector
 from sparingly.live.learner import Learner
-from sparingly.live.mind import EVERY, Follower, Make, keep_snapshot
+from sparingly.live.mind import EVERY, Follower, Inline, Make, Mind, Shared, keep_snapshot
+from sparingly.live.settings import maker
 from sparingly.live.store import Store
 from sparingly.live.trainer import PAUSE, Trainer, read_record
 from sparingly.strategies.strategy import Decision, Strategy
@@ -163,6 +164,14 @@ class Background:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def choose_mind(store: Store, instance: Strategy | None, training: str, lock: threading.RLock) -> Mind:
+    """Who decides for an agent: by how it trains, and by whether other processes may write to its database."""
+    make = maker(store.settings, instance)
+    if training == "background":
+        return Background(store, make, lock, "thread" if store.settings.instance else "process")
+    return Shared(store, make) if store.backend.polls else Inline(store, make)
 
 
 def _start(url: str) -> subprocess.Popen[bytes]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
 from sparingly.live import journal
+from sparingly.live.answering import labelling_action
 from sparingly.live.errors import AgentError, ConflictError
 from sparingly.live.features import Vector, digest
 from sparingly.live.limits import Asking
@@ -95,10 +97,8 @@ def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:
     return Ticket(row.id, classes[row.prediction], bool(row.asks), row.action, row.why)
 
 
-def write(connection: Connection, head: int, new: Sequence[Observation], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Put new tickets into the database, as the events that follow the head."""
-    if not rows:
-        return
+def write(connection: Connection, new: Sequence[Observation], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Put new tickets into the database, as the next events."""
     connection.execute(insert(tickets), [dict(row) for row in rows])
     features = [{"ticket": row["seq"], "x": o.x.astype("<f4").tobytes()} for row, o in zip(rows, new, strict=True)]
     connection.execute(insert(observations), features)
@@ -107,6 +107,28 @@ def write(connection: Connection, head: int, new: Sequence[Observation], rows: S
     shown = [payload_row(row["seq"], o.payload) for row, o in zip(rows, new, strict=True) if o.payload is not None]
     if shown:
         connection.execute(insert(payloads), shown)
+
+
+def decide(
+    connection: Connection,
+    head: int,
+    now: float,
+    settings: Settings,
+    new: Sequence[Observation],
+    decisions_on: Callable[[Sequence[Vector]], list[Decision]],
+) -> list[Any]:
+    """Decide on new observations and write their tickets; returns the rows."""
+    if not new:
+        return []
+    decisions = decisions_on([o.x for o in new])
+    asking = Asking(connection, settings.limits, now)
+    question = labelling_action(settings.game) if settings.audit_rate else 0
+    made = [
+        ticket_row(head + 1 + i, now, o, decision, settings, asking, question)
+        for i, (o, decision) in enumerate(zip(new, decisions, strict=True))
+    ]
+    write(connection, new, made)
+    return [SimpleNamespace(**row) for row in made]
 
 
 def ticket_row(

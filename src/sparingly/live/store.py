@@ -7,13 +7,13 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from sqlalchemy import Connection, Engine, func, insert, inspect, select
 from sqlalchemy.exc import DBAPIError, NoResultFound
 
 from sparingly.live import snapshots
-from sparingly.live.errors import DamagedError, StoreError
+from sparingly.live.errors import AgentError, DamagedError, StoreError
 from sparingly.live.facts import get, put
 from sparingly.live.migrations import migrate
 from sparingly.live.settings import Settings
@@ -120,9 +120,14 @@ class Store:
         """The number of the last event in the journal."""
         return int(connection.execute(_HEAD).scalar() or 0)
 
-    def keep_settings(self, connection: Connection, settings: Settings) -> None:
-        put(connection, "settings", settings.to_json())
-        self.settings = settings
+    def settle(self, connection: Connection, first: Any) -> None:
+        """Let the first observation say what was not known yet, unless another process's has said it since."""
+        settings = Settings.from_json(get(connection, "settings"))
+        settled = settings.with_schema(settings.schema.settle(first))
+        if settled.names is not None and settings.names is None and self.head(connection):
+            raise AgentError(f"feature {settled.names[0]!r} is named, but the first observation had no names")
+        put(connection, "settings", settled.to_json())
+        self.settings = settled
 
     def close(self) -> None:
         self.engine.dispose()
