@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
+from sparingly.strategies.alps import ALPS
 from sparingly.strategies.always_ask import AlwaysAsk
 from sparingly.strategies.cbp import CBP
 from sparingly.strategies.cbp_side import CBPside
@@ -19,6 +20,7 @@ from sparingly.strategies.gappletron import Gappletron
 from sparingly.strategies.ineural import INeural
 from sparingly.strategies.label_budget import LabelBudget
 from sparingly.strategies.margin import Margin
+from sparingly.strategies.neur_al import NeurAL
 from sparingly.strategies.neural_cbp import NeuralCBP
 from sparingly.strategies.neuronal import Neuronal
 from sparingly.strategies.never_ask import NeverAsk
@@ -36,6 +38,8 @@ _ALL: tuple[type[Strategy], ...] = (
     NeuralCBP,
     Neuronal,
     INeural,
+    NeurAL,
+    ALPS,
     Gappletron,
     Cesa,
     SelectivePerceptron,
@@ -70,6 +74,7 @@ class _Registry(ModuleType):
 sys.modules[__name__].__class__ = _Registry
 
 __all__ = [
+    "ALPS",
     "AlwaysAsk",
     "Assessment",
     "CBP",
@@ -85,6 +90,7 @@ __all__ = [
     "LabelBudget",
     "LeastConfidence",
     "Margin",
+    "NeurAL",
     "NeuralCBP",
     "Neuronal",
     "NeverAsk",
