@@ -17,11 +17,13 @@ from sparingly.experiments.demo_command import demo
 from sparingly.games.command import game
 from sparingly.live import service_commands as service
 from sparingly.live.commands import agent
+from sparingly.strategies.command import strategies
 
 app = typer.Typer(
     help="Ask experts sparingly.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 app.command()(game)
+app.command()(strategies)
 app.command()(demo)
 experiments.register(app)
 app.add_typer(agent, name="agent")

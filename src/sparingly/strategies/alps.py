@@ -127,8 +127,7 @@ class ALPS(Strategy):
     def _train(self) -> None:
         if self.models.trained or not len(self.memory):
             return
-        fit = self.settings.training("cross_entropy")
-        self.models.train(self.memory["x"], self.memory["target"], fit, self.rng)
+        self.models.train(self.memory["x"], self.memory["target"], self.settings.training("cross_entropy"), self.rng)
 
     def _due_in(self) -> int:
         return self.start - self.clock if self.clock < self.start else 1 if not self.models.trained else 1_000_000
