@@ -97,6 +97,25 @@ def test_killed_and_resumed_every_run_is_there_once(study, results, tmp_path, en
     assert contents(results) == contents(whole)
 
 
+def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(environment, tmp_path):
+    script = (
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from sparingly.cli import main\nmain()\n"
+    )
+    words = "run --data phishing --strategy always_ask,epochs=2 --strategy never_ask --seeds 40 --horizon 300"
+    command = [sys.executable, "-c", script, *words.split()]
+    process = subprocess.Popen(
+        command, env=environment, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    results = Results(tmp_path / "results")
+    _wait_for(lambda: any((results.folder / "runs").glob("*.parquet")))
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 130
+    assert told.splitlines()[-1] == "sparingly: interrupted; what is done is kept, the same command goes on"
+    assert 0 < len(contents(results)) < 80
+
+
 @pytest.mark.timeout(280)
 def test_ray_with_a_killed_worker_gives_the_records_of_the_local_run(
     study, results, tmp_path, monkeypatch, environment
