@@ -17,11 +17,14 @@ from numpy.typing import NDArray
 from sparingly.experiments.comparison import Comparison, Digest, Line, compare
 from sparingly.experiments.figures import draw_all
 from sparingly.experiments.records import write_whole
+from sparingly.experiments.statistics import Summary
 from sparingly.experiments.studies import PRINTED_FALSE_POSITIVES, REFERENCE
 
 CLOSE = 0.1
 """A mean is called close to the paper's within this share of it."""
 LEVEL = 0.05
+FEWEST = 3
+"""With fewer seeds nothing is said about luck."""
 COUNTED = ("queries", "TP", "TN", "FP", "FN")
 CHANGES = {"FP": "false positives went", "FN": "false negatives", "queries": "questions"}
 
@@ -171,7 +174,7 @@ def in_words(comparisons: Iterable[Comparison]) -> list[str]:
 def _one_in_words(comparison: Comparison) -> str:
     best = comparison.best
     reference = next(line for line in comparison.lines if line.label == comparison.reference)
-    start = f"{comparison.table}, {comparison.dataset}, {comparison.seeds} seeds: "
+    start = f"{comparison.table}, {comparison.dataset}, {_seeds(comparison.seeds)}: "
     if best is reference:
         second = min((line for line in comparison.lines if line is not best), key=lambda line: line.regret.mean)
         return start + (
@@ -182,7 +185,12 @@ def _one_in_words(comparison: Comparison) -> str:
     lead = best.paired
     sure = lead is not None and lead.interval[1] < 0
     doubt = "seed by seed the lead is clear" if sure else "seed by seed the lead could be luck"
+    doubt = doubt if comparison.seeds >= FEWEST else "too few seeds to tell"
     return start + f"{best.label} had the lowest mean regret, {best.regret.mean:.0f}, {ahead}; {doubt}."
+
+
+def _seeds(n: int) -> str:
+    return "1 seed" if n == 1 else f"{n} seeds"
 
 
 def _share(best: Line, other: Line) -> str:
@@ -190,8 +198,8 @@ def _share(best: Line, other: Line) -> str:
 
 
 def _luck(line: Line) -> str:
-    if math.isnan(line.p_holm):
-        return "too few seeds for a test"
+    if math.isnan(line.p_holm) or line.regret.n < FEWEST:
+        return "too few seeds to tell"
     verdict = "significant" if line.p_holm < LEVEL else "not significant"
     return f"the lead is {verdict} (Welch, p = {line.p_value:.3g}, after Holm's correction {line.p_holm:.3g})"
 
@@ -201,7 +209,7 @@ def _about(runs: Any, versions: Iterable[str]) -> tuple[tuple[str, str], ...]:
     seeds = runs.groupby("table", sort=False)["seed"].nunique()
     return (
         ("runs", f"{len(once)}, {int(once['rounds'].sum()):,} rounds"),
-        ("tables", ", ".join(f"{table} ({n} seeds)" for table, n in seeds.items())),
+        ("tables", ", ".join(f"{table} ({_seeds(n)})" for table, n in seeds.items())),
         ("data sets", ", ".join(once["dataset"].drop_duplicates())),
         ("preprocessing", ", ".join(once["preprocessing"].drop_duplicates())),
         ("rounds a run", ", ".join(f"{n:,}" for n in sorted(once["rounds"].unique()))),
@@ -251,6 +259,7 @@ def _render(template: str, report: Report, **more: Any) -> str:
         autoescape=template.endswith(".html.j2"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["number"] = _number
+    environment.filters["spread"] = _spread
     return environment.from_string(text).render(report=report, **more)
 
 
@@ -265,3 +274,8 @@ def _number(value: float, form: str = ".0f") -> str:
     if form == "p":
         return "<0.001" if value < 0.001 else f"{value:.3f}"
     return format(value, form)
+
+
+def _spread(summary: Summary) -> str:
+    """Mean and standard error, if there is one."""
+    return f"{summary.mean:.0f}" + ("" if math.isnan(summary.error) else f" ± {summary.error:.0f}")
