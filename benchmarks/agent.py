@@ -21,7 +21,7 @@ import sparingly as sp
 from sparingly.live.background import Background
 
 FEATURES = 20
-SETTINGS: dict[str, Any] = {"classes": ["cat", "dog", "bird"], "n_features": FEATURES, "strategy": "neural_cbp"}
+SETTINGS: dict[str, Any] = {"classes": ["cat", "dog", "bird"], "n_features": FEATURES}
 
 
 def main() -> None:
@@ -53,7 +53,8 @@ def wait() -> None:
     ):
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/agent.db"
-            with sp.Agent(path=path, training="background", options=options, **SETTINGS) as agent:
+            made: dict[str, Any] = {"strategy": "neural_cbp", "options": options, "training": "background", **SETTINGS}
+            with sp.Agent(path=path, **made) as agent:
                 _serve(agent, 300)
                 busy = _trainer_seconds(agent)
                 began = time.perf_counter()

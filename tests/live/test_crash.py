@@ -31,6 +31,7 @@ def run(kills: int, options: dict[str, Any], place: str) -> dict[str, Any]:
     [
         (100, {"strategy": "neural_cbp", "options": {"epochs": 2, "width": 16, "schedule": "every 4"}}),
         (10, {"strategy": "random", "options": {"p": 0.6}, "max_open": 3}),
+        (15, {}),
     ],
 )
 def test_kill_at_random_moments(tmp_path: Path, kills: int, options: dict[str, Any]) -> None:

@@ -168,7 +168,7 @@ def ticket_row(
 
 
 def _chance(decision: Decision, settings: Settings) -> float | None:
-    told = decision.why.get("probability")
+    told = decision.why.get("probability", decision.why.get("chance"))
     if told is not None:
         return float(told) + (1 - float(told)) * settings.audit_rate
     return (1.0 if decision.asks else settings.audit_rate) if settings.audit_rate else None
