@@ -75,11 +75,13 @@ def length(observations: int = 200_000) -> None:
             for start in range(0, observations, 10_000):
                 _in_calls(agent, _stream(10_000, seed=start), answers=True)
                 sizes.append((start + 10_000, _memory()))
+            counting = _timed(agent.stats)
             labels = agent.stats().answered
         after = [size for at, size in sizes if at >= 20_000]
         print(f"memory at 20000 observations {after[0]:.0f} MB, at {observations} {after[-1]:.0f} MB ({labels} labels)")
         print(f"largest change in between {max(after) - min(after):.0f} MB; file {path.stat().st_size / 1e6:.0f} MB")
         seconds = _timed(lambda: sp.Agent.open(path).close())
+        print(f"the statistics of {observations} observations take {counting:.2f} s")
         print(f"opening after {observations} observations takes {seconds:.2f} s")
 
 

@@ -387,6 +387,8 @@ def test_made_again_with_the_same_settings_it_continues(make: Make) -> None:
     assert len(make().history()) == 1
     with pytest.raises(StoreError, match="seed is 0, not 1"):
         make(seed=1)
+    assert not make(max_open=1).observe([4, 5, 6]).asks
+    assert make(max_open=2).observe([4, 5, 6]).asks
 
 
 def test_calls_from_many_threads_are_all_kept_once(make: Make) -> None:

@@ -35,7 +35,7 @@ class Agent:
     """Announces a class for each observation or asks a person, who answers when there is time.
 
     Everything that was returned is on disk before it is returned. An agent made where one with the same settings
-    already is continues it.
+    already is continues it, with the limits, `keep` and `training` that are given now.
 
     Parameters
     ----------
@@ -162,7 +162,9 @@ class Agent:
             differs = store.settings.differs(asked_for) if asked_for is not None else None
             if differs is not None:
                 raise StoreError(f"{store.backend.name} is an agent whose {differs}: open it, or choose another place")
-            self._training = checked_training(training or (asked_for or store.settings).training)
+            if asked_for is not None:
+                store.adjust(asked_for)
+            self._training = checked_training(training or store.settings.training)
             store.backend.on_taken = lambda: self._close("another agent of this process has opened its file")
             if store.settings.shape is not None:
                 with store.reading() as connection:

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, Engine, func, insert, inspect, select
@@ -128,6 +129,14 @@ class Store:
             raise AgentError(f"feature {settled.names[0]!r} is named, but the first observation had no names")
         put(connection, "settings", settled.to_json())
         self.settings = settled
+
+    def adjust(self, asked_for: Settings) -> None:
+        """Take over what may change while an agent lives: its limits, what it keeps, how it trains."""
+        now: dict[str, Any] = {"limits": asked_for.limits, "keep": asked_for.keep, "training": asked_for.training}
+        if replace(self.settings, **now) != self.settings:
+            with self.writing() as connection:
+                self.settings = replace(Settings.from_json(get(connection, "settings")), **now)
+                put(connection, "settings", self.settings.to_json())
 
     def close(self) -> None:
         self.engine.dispose()
