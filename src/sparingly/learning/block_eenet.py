@@ -1,7 +1,7 @@
 """Explore-exploit networks on block-one-hot inputs: f1 values x in the block of each class, f2 corrects f1.
 
-f2's input is the gradient of f1 with respect to its own input beside that input, normalised: both are zero outside the
-block of the class, so for each class only two pieces of the length of x are left.
+f2's input is the gradient of f1 with respect to x beside x, normalised. The gradient with respect to the zeros around x
+is left out: then both are zero outside the block of the class, and two pieces of the length of x are left.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ class INeural(GapStrategy):
     From the publication and its authors' code: the block inputs, f2 on the normalised gradient of f1 with respect to
     its input beside that input, u_k = f1 + f2 / t, a constant threshold 0.1 gamma, training on the predicted and the
     true class only. Our reading: the theory's threshold 2 gamma beta_t, with beta_t about t^(-1/2), is left out, since
-    the authors do not use it; there is no budget; schedule and width are those of NeuralCBP. Images are taken flat.
+    the authors do not use it; there is no budget; the gradient is that with respect to x, without
+    the zeros around it; schedule and width are those of NeuralCBP. Images are taken flat.
 
     Parameters
     ----------
