@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -23,12 +24,13 @@ from sparingly.live.limits import Limits
 from sparingly.live.making import checked_training, made_settings, try_strategy
 from sparingly.live.mind import Mind
 from sparingly.live.observing import Observation
-from sparingly.live.payloads import checked_payload
 from sparingly.live.records import SKIPPED, UNKNOWN, WITHDRAWN, Entry, Label, Question, Statistics, Ticket
 from sparingly.live.settings import Settings
 from sparingly.live.statistics import over_time, statistics
 from sparingly.live.store import Store, backend_of
 from sparingly.strategies.strategy import Strategy
+
+log = logging.getLogger(__name__)
 
 
 class Agent:
@@ -190,23 +192,11 @@ class Agent:
         return self._observe(rows(X), ids, payloads)
 
     def _observe(self, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None) -> list[Ticket]:
-        for what, given in (("ids", ids), ("payloads", payloads)):
-            if given is not None and len(given) != len(X):
-                raise AgentError(f"there are {len(given)} {what} for {len(X)} observations")
+        observing.check_lengths(X, ids=ids, payloads=payloads)
         if not len(X):
             return []
         self._settle(X[0])
-        schema = self._store.settings.schema
-        return self._gathering(
-            [
-                Observation(
-                    schema.read(x),
-                    observing.checked_id(ids[i]) if ids is not None else None,
-                    checked_payload(payloads[i]) if payloads is not None else None,
-                )
-                for i, x in enumerate(X)
-            ]
-        )
+        return self._gathering(observing.read(self._store.settings.schema, X, ids, payloads))
 
     def _settle(self, first: Any) -> None:
         """Learn shape and names from the first observation, once."""
@@ -288,9 +278,18 @@ class Agent:
                     return
                 head = self._store.head(connection)
                 answering.write(connection, row, change, head + 1, now)
+            self._learn(head + 1)
+
+    def _learn(self, head: int) -> None:
+        """Let the mind see what was just written; if the database is gone by now, it will when it is back."""
+        mind = self._wake()
+        try:
             with self._store.reading() as connection:
-                self._wake().follow(connection, head + 1)
-            self._wake().rest()
+                mind.follow(connection, head)
+        except StoreError as error:
+            mind.failed()
+            log.warning("an answer was kept but not learned yet: %s", error)
+        mind.rest()
 
     # questions
 

@@ -14,9 +14,9 @@ from sqlalchemy import Connection, insert, select
 from sparingly.live import journal
 from sparingly.live.answering import labelling_action
 from sparingly.live.errors import AgentError, ConflictError
-from sparingly.live.features import Vector, digest
+from sparingly.live.features import Schema, Vector, digest
 from sparingly.live.limits import Asking
-from sparingly.live.payloads import payload_row
+from sparingly.live.payloads import checked_payload, payload_row
 from sparingly.live.records import ANNOUNCED, OPEN, Label, Payload, Ticket
 from sparingly.live.settings import Settings
 from sparingly.live.tables import observations, payloads, tickets
@@ -44,6 +44,27 @@ def checked_id(given: Any) -> str | None:
     if len(str(given)) > _LONGEST_ID or "\0" in str(given):
         raise AgentError(f"id {str(given)[:40]!r}... is longer than {_LONGEST_ID} characters or has a zero in it")
     return str(given)
+
+
+def check_lengths(X: Sequence[Any], **given: Sequence[Any] | None) -> None:
+    """There is one id and one payload for each observation, or none at all."""
+    for what, values in given.items():
+        if values is not None and len(values) != len(X):
+            raise AgentError(f"there are {len(values)} {what} for {len(X)} observations")
+
+
+def read(
+    schema: Schema, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None
+) -> list[Observation]:
+    """Observations as they were given, checked."""
+    return [
+        Observation(
+            schema.read(x),
+            checked_id(ids[i]) if ids is not None else None,
+            checked_payload(payloads[i]) if payloads is not None else None,
+        )
+        for i, x in enumerate(X)
+    ]
 
 
 def known(connection: Connection, ids: Iterable[str]) -> dict[str, Any]:
