@@ -39,7 +39,8 @@ def rate() -> None:
         with sp.Agent(path=f"{folder}/agent.db", **SETTINGS) as agent:
             _serve(agent, 1000)
             X = _stream(6000, seed=1)
-            one, many = _timed(lambda: [agent.observe(x) for x in X[:500]]), _timed(lambda: _in_calls(agent, X))
+            one = sum(_in_calls(agent, X[:500], size=1))
+            many = sum(_in_calls(agent, X))
             print(f"one by one          {500 / one:8.0f} /s durable ({one / 500 / sync:.1f} fsyncs each)")
             print(f"in calls of 100     {len(X) / many:8.0f} /s durable")
 
@@ -73,7 +74,7 @@ def length(observations: int = 200_000) -> None:
         sizes: list[tuple[int, float]] = []
         with sp.Agent(path=path, **SETTINGS) as agent:
             for start in range(0, observations, 10_000):
-                _in_calls(agent, _stream(10_000, seed=start), answers=True)
+                _in_calls(agent, _stream(10_000, seed=start))
                 sizes.append((start + 10_000, _memory()))
             counting = _timed(agent.stats)
             labels = agent.stats().answered
@@ -94,14 +95,21 @@ def _label(x: np.ndarray) -> str:
 
 
 def _serve(agent: sp.Agent, n: int) -> None:
-    _in_calls(agent, _stream(n), answers=True)
+    _in_calls(agent, _stream(n))
 
 
-def _in_calls(agent: sp.Agent, X: np.ndarray, *, answers: bool = False) -> None:
-    for start in range(0, len(X), 100):
-        for x, ticket in zip(X[start : start + 100], agent.observe_many(X[start : start + 100]), strict=True):
-            if answers and ticket.asks:
+def _in_calls(agent: sp.Agent, X: np.ndarray, *, size: int = 100) -> list[float]:
+    """Observe in calls of one size, and answer what is asked after each; the seconds that the observing took."""
+    seconds = []
+    for start in range(0, len(X), size):
+        block = X[start : start + size]
+        began = time.perf_counter()
+        tickets = agent.observe_many(block)
+        seconds.append(time.perf_counter() - began)
+        for x, ticket in zip(block, tickets, strict=True):
+            if ticket.asks:
                 agent.answer(ticket.id, _label(x))
+    return seconds
 
 
 def _timed(call: Callable[[], Any]) -> float:
