@@ -17,6 +17,7 @@ from sparingly.experiments.demo_command import demo
 from sparingly.games.command import game
 from sparingly.live import service_commands as service
 from sparingly.live.commands import agent
+from sparingly.simulate_command import simulate
 from sparingly.strategies.command import strategies
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app.command()(demo)
 experiments.register(app)
 app.add_typer(agent, name="agent")
 service.register(app)
+app.command()(simulate)
 
 
 @app.callback(invoke_without_command=True)

@@ -307,6 +307,11 @@ def test_large_bodies_are_refused_whether_or_not_they_say_so(client, served):
     assert chunked.status_code == 413
 
 
+def test_a_body_that_is_not_sent_as_json_is_named(client, served):
+    told = client.post(f"{AT}/observations", content=b'{"features": [1, 2, 3]}', headers=served.headers(PRODUCER))
+    assert (told.status_code, "content-type" in told.json()["error"]) == (415, True)
+
+
 def test_a_stranger_is_refused_before_the_body_is_read(client):
     told = client.post(f"{AT}/observations", content=b"x" * 100_001)
     assert (told.status_code, told.json()) == (401, {"error": "a token is needed"})

@@ -1,4 +1,4 @@
-"""The commands of the service: serve, simulate, token. What they need is imported when they run."""
+"""The commands of the service: serve and token. What they need is imported when they run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ token = typer.Typer(help="Tokens that let programs and people into the service."
 def register(app: typer.Typer) -> None:
     """Add the commands to an app."""
     app.command()(serve)
-    app.command()(simulate)
     app.add_typer(token, name="token")
 
 
@@ -60,45 +59,6 @@ def serve(
     if secret is not None:
         typer.echo(f"first token, an admin's, shown this once: {secret}")
     running.run(service, listener, log_level=log_level)
-
-
-def simulate(
-    url: Annotated[str, typer.Option(help="The service's address.")] = "http://127.0.0.1:8000",
-    secret: Annotated[
-        str | None, typer.Option("--token", envvar="SPARINGLY_TOKEN", help="An admin's token of the service.")
-    ] = None,
-    data: Annotated[str, typer.Option(help="A CSV file, a data set's name, or `digits`.")] = "digits",
-    target: Annotated[str | None, typer.Option(help="The CSV's class column; the last if not given.")] = None,
-    agent: Annotated[str, typer.Option(help="The agent's name; made if it is not there.")] = "demo",
-    experts: Annotated[int, typer.Option(help="How many people answer.")] = 3,
-    rate: Annotated[float, typer.Option(help="Observations a second.")] = 5.0,
-    count: Annotated[int, typer.Option(help="How many observations; 0 for all.")] = 0,
-    thinking: Annotated[float, typer.Option(help="Seconds a person thinks, on average.")] = 2.0,
-    wrong: Annotated[float, typer.Option(help="Share of answers that are wrong.")] = 0.05,
-    lunch: Annotated[float, typer.Option(help="Chance of going to lunch after an answer.")] = 0.02,
-    query_cost: Annotated[float, typer.Option(help="What a question costs, if the agent is made.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="The seed of chance.")] = 0,
-) -> None:
-    """Replay data against a running service with people who are slow, wrong at times and go to lunch."""
-    from sparingly.live import simulation
-
-    if not secret:
-        raise ValueError("an admin's token is needed: --token, or the variable SPARINGLY_TOKEN")
-    people = simulation.People(experts, thinking=thinking, wrong=wrong, lunch=lunch)
-    stream = simulation.read_stream(data, target, seed)
-    done = simulation.simulate(
-        url,
-        secret,
-        stream,
-        people,
-        agent=agent,
-        rate=rate,
-        count=count,
-        query_cost=query_cost,
-        seed=seed,
-        say=typer.echo,
-    )
-    typer.echo(f"{done.observations} observations, {done.questions} questions, {done.answers} answers")
 
 
 @token.command("create")

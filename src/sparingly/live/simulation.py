@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import io
 import json
 import random
 import threading
@@ -40,7 +39,6 @@ class Stream:
 
     classes: tuple[str, ...]
     examples: Sequence[Example]
-    n_features: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,30 +64,10 @@ class Done:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-def read_stream(data: str, target: str | None, seed: int) -> Stream:
-    """A CSV file, or scikit-learn's `digits`, in an order of the seed's."""
-    stream = digits() if data == "digits" else read_csv(Path(data), target)
+def shuffled(stream: Stream, seed: int) -> Stream:
+    """The same in an order of the seed's."""
     order = np.random.default_rng(seed).permutation(len(stream.examples))
-    return Stream(stream.classes, [stream.examples[i] for i in order], stream.n_features)
-
-
-def digits() -> Stream:
-    """Small pictures of handwritten digits, which scikit-learn brings along."""
-    from PIL import Image
-    from sklearn.datasets import load_digits
-
-    found = load_digits()
-
-    def picture(pixels: Any) -> bytes:
-        out = io.BytesIO()
-        Image.fromarray((255 - pixels * 255 / 16).astype(np.uint8)).resize((112, 112)).save(out, "PNG")
-        return out.getvalue()
-
-    examples = [
-        Example((pixels / 16).ravel().tolist(), picture(pixels), str(label))
-        for pixels, label in zip(found.images, found.target, strict=True)
-    ]
-    return Stream(tuple(map(str, range(10))), examples, 64)
+    return Stream(stream.classes, [stream.examples[i] for i in order])
 
 
 def read_csv(path: Path, target: str | None) -> Stream:
@@ -112,7 +90,7 @@ def read_csv(path: Path, target: str | None) -> Stream:
         )
         for row in rows
     ]
-    return Stream(tuple(sorted({example.label for example in examples})), examples, len(numeric))
+    return Stream(tuple(sorted({example.label for example in examples})), examples)
 
 
 def simulate(
@@ -215,7 +193,8 @@ class Admin:
     """The few calls that only an admin makes."""
 
     def __init__(self, url: str, token: str) -> None:
-        self._http = httpx.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, trust_env=False)
+        headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+        self._http = httpx.Client(base_url=url, headers=headers, trust_env=False)
 
     def agent(self, name: str, stream: Stream, query_cost: float) -> None:
         """Make the agent if it is not there."""

@@ -32,6 +32,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     404: {"model": ErrorOut, "description": "No such agent or ticket."},
     409: {"model": ErrorOut, "description": "The ticket's state does not allow this."},
     413: {"model": ErrorOut, "description": "The body is too large."},
+    415: {"model": ErrorOut, "description": "The body is sent as something else than JSON."},
     422: {"model": ErrorOut, "description": "Something in the request makes no sense; the message names it."},
     429: {"model": ErrorOut, "description": "Too many calls."},
     503: {"model": ErrorOut, "description": "The database cannot be used now; nothing was kept."},

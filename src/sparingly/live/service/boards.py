@@ -11,8 +11,8 @@ from sparingly.live.records import Statistics
 from sparingly.live.service import looking
 from sparingly.live.service.agents import Agents
 
-SHARE = 10.0
-"""A board that took so long to compute is shown again for this many times as long."""
+SHARE, LONGEST = 4.0, 10.0
+"""A board that took long to compute is shown again for this many times as long, and so many seconds at most."""
 
 
 @dataclass
@@ -44,6 +44,7 @@ class Boards:
 
         def draw() -> dict[str, Any]:
             return {
+                "events": looking.head(agent),
                 "statistics": dict(agent.stats()),
                 "over_time": [dict(point) for point in agent.over_time(60)],
                 "experts": looking.by_expert(agent),
@@ -61,5 +62,5 @@ class Boards:
             if began >= kept.until:
                 kept.value = compute()
                 took = time.monotonic() - began
-                kept.until = time.monotonic() + max(self._freshest, SHARE * took)
+                kept.until = time.monotonic() + min(max(self._freshest, SHARE * took), LONGEST)
         return kept.value

@@ -148,6 +148,7 @@ class StatisticsOut(BaseModel):
 class BoardOut(BaseModel):
     """Everything the dashboard draws."""
 
+    events: int = Field(description="The number of the last event that it tells of.")
     statistics: StatisticsOut
     over_time: list[StatisticsOut]
     experts: list[dict[str, Any]]

@@ -76,6 +76,8 @@ async def _invalid(request: Request, error: Exception) -> Response:
     if first["type"] == "json_invalid":
         reason = first.get("ctx", {}).get("error", "")
         return refusal_response(400, f"the body is not JSON: {reason} at character {first['loc'][-1]}")
+    if isinstance(first.get("input"), bytes):
+        return refusal_response(415, "the body must be sent with content-type: application/json")
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
     return refusal_response(422, f"{where}: {first['msg']}{_value(first)}")
 

@@ -5,11 +5,19 @@ const LETTERS = "abcefghijklmnopqrtvwxyz"; // not d, s and u, which have their o
 const SHORTCUTS = [..."123456789", ...LETTERS];
 
 let question = null;
+let keys = [];
+let openNow = 0;
 let busy = false;
+let running = Promise.resolve();
 let last = null;
 
-async function act(work) {
-  if (busy) return;
+/** Do one thing at a time: a key pressed too early must not answer a question that no one has seen. */
+function act(work) {
+  if (!busy) running = attempt(work);
+  return running;
+}
+
+async function attempt(work) {
   busy = true;
   document.body.classList.add("busy");
   try {
@@ -37,7 +45,9 @@ function counts({ today, open }) {
     $("today-answers").textContent = number(today.answers);
     $("today-cost").textContent = money(today.cost);
   }
-  if (open !== undefined) $("open").textContent = number(open);
+  if (open === undefined) return;
+  openNow = open;
+  $("open").textContent = number(open);
 }
 
 function draw(found) {
@@ -52,6 +62,7 @@ function draw(found) {
   $("hint").textContent = guess === null ? "" : `The agent would say ${guess}.`;
   show($("hint"), guess !== null);
   $("shown").replaceChildren(...shown(found));
+  keys = shortcuts(found.choices);
   $("choices").replaceChildren(...found.choices.map(choice));
   $("choices").dataset.many = found.choices.length > 6 ? "yes" : "no";
   if (another) $("ask").focus({ preventScroll: true });
@@ -59,7 +70,7 @@ function draw(found) {
 
 function idle() {
   document.title = document.title.replace(/^\(1\) /, "");
-  const others = Number($("open").textContent) > 0;
+  const others = openNow > 0;
   $("idle-title").textContent = others ? "Nothing for you just now" : "Nothing to answer";
   $("idle-text").textContent = others
     ? "Open questions are with other people, or you have skipped them. The next one appears here by itself."
@@ -71,8 +82,13 @@ function sentence(words) {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
+/** The keys of the choices: 1 to 9, then letters; classes that are digits are their own keys. */
+function shortcuts(choices) {
+  return choices.every((label) => /^\d$/.test(String(label))) ? choices.map(String) : SHORTCUTS.slice(0, choices.length);
+}
+
 function choice(label, place) {
-  const key = SHORTCUTS[place];
+  const key = keys[place];
   const button = make("button", { type: "button", className: "choice" });
   if (key) button.append(make("kbd", { text: key.toUpperCase(), "aria-hidden": "true" }));
   if (key) button.setAttribute("aria-keyshortcuts", key);
@@ -138,7 +154,8 @@ function remember(asked, words) {
   show($("last"), true);
 }
 
-function undo() {
+async function undo() {
+  await running;
   if (!last) return;
   act(async () => {
     const told = await call("POST", "/undo", { ticket: last.id });
@@ -154,9 +171,9 @@ function pressed(event) {
   if (event.target.closest("input:not([type=checkbox]), select, textarea")) return;
   const key = event.key.toLowerCase();
   const actions = { u: undo, s: () => $("skip").click(), d: () => $("unknown").click() };
-  const place = SHORTCUTS.indexOf(key);
+  const place = keys.indexOf(key);
   if (actions[key]) actions[key]();
-  else if (question && place >= 0 && place < question.choices.length) answer(question.choices[place]);
+  else if (question && place >= 0) answer(question.choices[place]);
   else return;
   event.preventDefault();
 }

@@ -30,7 +30,7 @@ function chart(place, { series, band = [], format, low = 0, high = null, summary
   const height = 220;
   const xs = series.flatMap((s) => s.points.map((p) => p[0]));
   const ys = [...series.flatMap((s) => s.points.map((p) => p[1])), ...band.map((b) => b[2])].filter((y) => y !== null);
-  if (xs.length === 0 || ys.length === 0) {
+  if (ys.length === 0 || Math.max(...xs) === 0) {
     place.replaceChildren(make("p", { className: "muted none", text: "Nothing to draw yet." }));
     return;
   }
@@ -50,7 +50,7 @@ function axes(drawing, { width, height, right, top, low, x, y, format }) {
     drawing.append(svg("line", { class: "grid", x1: EDGE.left, x2: width - EDGE.right, y1: y(value), y2: y(value) }));
     drawing.append(svg("text", { class: "tick", x: EDGE.left - 8, y: y(value) + 4, "text-anchor": "end" }, format(value)));
   }
-  const shown = ticks(0, right).filter((value) => x(value) < width - 70);
+  const shown = ticks(0, right).filter((value) => x(value) < width - 100);
   for (const value of shown) {
     drawing.append(svg("text", { class: "tick", x: x(value), y: height - 8, "text-anchor": "middle" }, number(value)));
   }

@@ -3,13 +3,11 @@
 
 let board = null;
 let loading = false;
-let again = false;
+let newest = 0;
 
+/** Load the board until it shows the newest event; the service may give one that is some seconds old. */
 async function load() {
-  if (loading) {
-    again = true;
-    return;
-  }
+  if (loading) return;
   loading = true;
   try {
     board = await call("GET", "/board");
@@ -17,13 +15,11 @@ async function load() {
     problem(null);
   } catch (error) {
     problem(error.status ? error.message : "The service cannot be reached. These are the last numbers known.");
-  } finally {
-    loading = false;
-    setTimeout(() => {
-      if (again) load();
-      again = false;
-    }, 600);
   }
+  setTimeout(() => {
+    loading = false;
+    if (!board || board.events < newest) load();
+  }, 700);
 }
 
 function draw() {
@@ -56,8 +52,29 @@ function tiles(s) {
 }
 
 function bar(name, value, kind, most) {
-  const meter = make("meter", { className: kind, min: 0, max: most, value: value ?? 0, "aria-label": name });
-  return make("li", {}, make("span", { text: name }), meter, make("b", { text: money(value) }));
+  const drawing = svg("svg", { viewBox: "0 0 100 8", preserveAspectRatio: "none", class: "bar-track", "aria-hidden": "true" });
+  drawing.append(svg("rect", { class: `bar-fill ${kind}`, width: (100 * (value ?? 0)) / most, height: 8 }));
+  return make("li", {}, make("span", { text: name }), drawing, make("b", { text: money(value) }));
+}
+
+/** Neighbouring parts put together until each rests on enough questions, with Wilson's interval. */
+function pooled(points, enough = 12) {
+  const found = [];
+  let right = 0;
+  let size = 0;
+  for (const point of points) {
+    if (point.accuracy === null) continue;
+    right += point.accuracy * point.sample;
+    size += point.sample;
+    if (size < enough && point !== points.at(-1)) continue;
+    const share = right / size;
+    const z = 1.96;
+    const middle = (share + (z * z) / (2 * size)) / (1 + (z * z) / size);
+    const half = (z / (1 + (z * z) / size)) * Math.sqrt((share * (1 - share)) / size + (z * z) / (4 * size * size));
+    found.push([point.observations, share, Math.max(0, middle - half), Math.min(1, middle + half)]);
+    right = size = 0;
+  }
+  return found;
 }
 
 function charts(points) {
@@ -83,13 +100,13 @@ function charts(points) {
     high: 100,
     summary: `Questions in a hundred observations, lately ${shares.length ? number(shares.at(-1)[1]) : "unknown"}.`,
   });
-  const known = points.filter((p) => p.accuracy !== null);
+  const known = pooled(points);
   chart($("chart-accuracy"), {
-    series: [{ name: "Accuracy", className: "ours", points: known.map((p) => [p.observations, p.accuracy]) }],
-    band: known.map((p) => [p.observations, p.accuracy_low, p.accuracy_high]),
+    series: [{ name: "Accuracy", className: "ours", points: known.map(([x, share]) => [x, share]) }],
+    band: known.map(([x, , low, high]) => [x, low, high]),
     format: (v) => percent(v, 0),
     high: 1,
-    summary: `Estimated accuracy over time, lately ${known.length ? percent(known.at(-1).accuracy) : "unknown"}.`,
+    summary: `Estimated accuracy over time, lately ${known.length ? percent(known.at(-1)[1]) : "unknown"}.`,
   });
 }
 
@@ -106,9 +123,9 @@ function decision(entry) {
   const asked = entry.asks
     ? make("span", { className: "tag asked", text: "asked" })
     : make("span", { className: "tag said", text: "said" });
-  const said = make("td", {}, asked, entry.asks ? "" : make("b", { text: String(entry.prediction) }));
+  const said = make("td", { className: "decision" }, asked, entry.asks ? "" : make("b", { text: String(entry.prediction) }));
   const outcome = entry.label !== null ? entry.label : entry.status === "announced" ? "" : entry.status;
-  return [cell(ago(entry.at), "when"), cell(entry.id, "id"), said, cell(entry.why, "words"), cell(outcome)];
+  return [cell(ago(entry.at), "when"), cell(entry.id, "id"), said, cell(entry.why, "words"), cell(outcome, entry.label === null ? "when" : "")];
 }
 
 function waiting(open) {
@@ -125,7 +142,10 @@ addEventListener("resize", () => board && charts(board.over_time));
 setInterval(() => board && draw(), 10000);
 load();
 listen(
-  () => load(),
+  ({ events }) => {
+    newest = events;
+    load();
+  },
   (connected) => {
     $("live").textContent = connected ? "live" : "connecting again";
     $("live").classList.toggle("on", connected);

@@ -1,0 +1,245 @@
+"""The pages in a browser: by keyboard and by mouse, by two people at once, on a phone, for a screen reader."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.live.served import Served, picture
+
+pytest.importorskip("playwright")
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect, sync_playwright
+
+expect.set_options(timeout=15_000)
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="chromium is not installed"),
+]
+SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def served(tmp_path):
+    return Served(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def url(served):
+    with served.on_a_socket() as url:
+        yield url
+
+
+@pytest.fixture
+def people(browser, served, url):
+    """Sign someone in; what a page complains about fails the test."""
+    contexts, complaints = [], []
+
+    def sign_in(role: str = "expert", **options) -> Page:
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda told: complaints.append(told.text) if told.type == "error" else None)
+        page.goto(url)
+        page.get_by_label("Token").fill(served.tokens[role])
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url("**/agents/default/**")
+        return page
+
+    yield sign_in
+    for context in contexts:
+        context.close()
+    assert [c for c in complaints if "status of 409" not in c] == []
+
+
+def observe(served, count=1, **more):
+    return [served.agent.observe([i, 2, 3], **more).id for i in range(count)]
+
+
+def choice(page, name):
+    return page.locator("#choices").get_by_role("button", name=name)
+
+
+def test_answering_by_mouse_by_key_and_back(served, people):
+    first, second, third = observe(served, 3)
+    page = people()
+    expect(page.get_by_role("heading", name="Which class is it?")).to_be_visible()
+    choice(page, "dog").click()
+    expect(page.locator("#last-text")).to_contain_text("You said dog. The agent would have said")
+    expect(page.locator("#today-answers")).to_have_text("1")
+    expect(page.locator("#open")).to_have_text("2")
+    page.keyboard.press("1")
+    expect(page.locator("#today-answers")).to_have_text("2")
+    assert [entry.label for entry in served.agent.history()] == ["dog", "cat", None]
+    page.keyboard.press("u")
+    expect(page.locator("#last")).to_be_hidden()
+    assert [entry.status for entry in served.agent.history()] == ["answered", "open", "open"]
+    page.keyboard.press("2")
+    expect(page.locator("#last-text")).to_contain_text("You said dog")
+    page.keyboard.press("s")
+    expect(page.locator("#last-text")).to_have_text("Skipped: someone else will be asked.")
+    expect(page.get_by_role("heading", name="Nothing for you just now")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", name="Which class is it?")).to_be_visible()
+    page.keyboard.press("d")
+    expect(page.get_by_role("heading", name="Nothing to answer")).to_be_visible()
+    history = served.agent.history()
+    assert [(e.id, e.label, e.status) for e in history] == [
+        (first, "dog", "answered"),
+        (second, "dog", "answered"),
+        (third, None, "unknown"),
+    ]
+    assert {entry.expert for entry in history} == {"expert"}
+
+
+def test_shortcuts_leave_the_browser_its_own_and_can_be_turned_off(served, people):
+    observe(served, 2)
+    page = people()
+    expect(choice(page, "cat")).to_be_visible()
+    page.keyboard.press("Control+1")
+    page.keyboard.press("Alt+2")
+    page.keyboard.press("9")
+    page.get_by_label("Keyboard shortcuts").uncheck()
+    page.keyboard.press("1")
+    assert served.agent.stats().answered == 0
+    page.get_by_label("Keyboard shortcuts").check()
+    page.keyboard.press("1")
+    expect(page.locator("#today-answers")).to_have_text("1")
+
+
+def test_a_question_comes_by_itself_and_the_guess_only_after(served, people):
+    page = people()
+    expect(page.get_by_role("heading", name="Nothing to answer")).to_be_visible()
+    observe(served)
+    expect(choice(page, "cat")).to_be_visible()
+    expect(page.locator("#hint")).to_be_hidden()
+    expect(page.locator("#why")).to_have_text("It asks about everything.")
+
+
+def test_two_people_never_have_the_same_question(served, people):
+    observe(served, 4, payload=None)
+    served.tokens["second"] = served.service.tokens.create("second", "expert")[1]
+    one, two = people("expert"), people("second")
+    seen = []
+    for page in (one, two, one, two):
+        expect(choice(page, "cat")).to_be_visible()
+        seen.append(page.locator("#shown td").first.inner_text())
+        before = page.locator("#today-answers").inner_text()
+        page.keyboard.press("1")
+        expect(page.locator("#today-answers")).not_to_have_text(before)
+    assert sorted(seen) == ["0", "1", "2", "3"]
+    assert [entry.status for entry in served.agent.history()] == ["answered"] * 4
+
+
+def test_a_payload_with_script_stays_text(served, people):
+    served.agent.observe([1, 2, 3], payload=SCRIPT)
+    served.agent.observe([1, 2, 4], payload={SCRIPT: SCRIPT}, id="<b>bold</b>")
+    page = people()
+    expect(page.locator("#shown .text")).to_have_text(SCRIPT)
+    page.keyboard.press("1")
+    expect(page.locator("#shown td")).to_have_text(SCRIPT)
+    assert page.locator("#shown img, #shown script").count() == 0
+    dashboard = people("admin")
+    expect(dashboard.locator("#recent")).to_contain_text("<b>bold</b>")
+    assert "owned" not in page.title() + dashboard.title()
+
+
+def test_an_image_is_shown(served, people):
+    served.agent.observe([1, 2, 3], payload=picture())
+    page = people()
+    image = page.get_by_alt_text("The image to classify")
+    expect(image).to_be_visible()
+    assert image.evaluate("image => image.naturalWidth") == 24
+
+
+def test_the_dashboard_moves(served, people):
+    page = people("admin")
+    expect(page.locator("#questions")).to_have_text("0")
+    expect(page.locator("#live")).to_have_text("live")
+    (ticket,) = observe(served)
+    expect(page.locator("#questions")).to_have_text("1")
+    expect(page.locator("#waiting")).to_contain_text(ticket)
+    expect(page.locator("#recent")).to_contain_text("it asks about everything")
+    served.agent.questions("expert")
+    served.agent.answer(ticket, "dog", expert="expert")
+    expect(page.locator("#experts")).to_contain_text("expert")
+    expect(page.locator("#cost")).to_have_text("1")
+    expect(page.locator("#chart-cost svg path.line")).to_have_count(3)
+
+
+def test_a_lost_lease_is_told_and_the_next_question_comes(served, people):
+    first, _ = observe(served, 2)
+    page = people()
+    expect(choice(page, "cat")).to_be_visible()
+    served.agent.withdraw(first)
+    page.keyboard.press("1")
+    expect(page.get_by_role("alert")).to_contain_text("was withdrawn")
+    expect(page.locator("#shown td").first).to_have_text("1")
+
+
+def test_a_closed_tab_gives_its_question_back(served, people):
+    observe(served)
+    page = people()
+    expect(choice(page, "cat")).to_be_visible()
+    served.tokens["second"] = served.service.tokens.create("second", "expert")[1]
+    page.goto("about:blank")
+    second = people("second")
+    expect(choice(second, "cat")).to_be_visible()
+
+
+def test_a_wrong_token_and_signing_out(served, url, browser, people):
+    page = browser.new_page()
+    page.goto(url)
+    page.get_by_label("Token").fill("nonsense")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_have_text("This token is unknown or was revoked.")
+    page.close()
+    page = people("admin")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    page.goto(f"{url}/agents/default/answer")
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_everything_fits_on_a_phone(served, people):
+    served.agent.observe([1, 2, 3], payload="word " * 400)
+    page = people("admin", viewport={"width": 360, "height": 740}, has_touch=True)
+    for view in ("dashboard", "answer"):
+        page.goto(page.url.rsplit("/", 1)[0] + f"/{view}")
+        expect(page.locator("#open")).to_have_text("1")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    box = choice(page, "dog").bounding_box()
+    assert box["height"] >= 44
+    choice(page, "dog").tap()
+    expect(page.locator("#today-answers")).to_have_text("1")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessible_to_everyone(served, people, url, browser, scheme):
+    observe(served, 2, payload="something to read")
+    page = people("admin", color_scheme=scheme)
+    found = {}
+    for view, ready in (("dashboard", "#recent td"), ("answer", "#choices button")):
+        page.goto(f"{url}/agents/default/{view}")
+        page.wait_for_selector(ready)
+        found[view] = Axe().run(page).response["violations"]
+    page.keyboard.press("1")
+    expect(page.locator("#last")).to_be_visible()
+    found["answered"] = Axe().run(page).response["violations"]
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_selector("#token")
+    found["sign-in"] = Axe().run(page).response["violations"]
+    told = {view: [(v["id"], v["impact"], v["nodes"][0]["html"]) for v in vs] for view, vs in found.items()}
+    assert told == {view: [] for view in found}
