@@ -55,7 +55,7 @@ class Patience:
 
     seconds: float = 30.0
     first: float = 0.1
-    longest: float = 5.0
+    longest: float = 2.0
 
     def waits(self, chance: random.Random) -> list[float]:
         waits: list[float] = []

@@ -1,0 +1,146 @@
+"""The service under load: durable observations a second over HTTP, singly and in calls of 100, and their times."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from sparingly.live.service.core import Service
+
+CLIENTS, SECONDS, FEATURES = 16, 6.0, 20
+SINGLE_LIMIT, BLOCK_LIMIT = 300.0, 5000.0
+
+
+def main() -> None:
+    """Measure at rest and while an agent trains."""
+    with tempfile.TemporaryDirectory(prefix="sparingly-bench-") as folder:
+        service = Service(folder)
+        for name in ("rest", "training"):
+            service.agents.create(name, classes=["a", "b", "c"], n_features=FEATURES, query_cost=0.5)
+        token = service.tokens.create("bench", "admin")[1]
+        service.close()
+        process = _start(folder)
+        try:
+            port = _port(process)
+            asyncio.run(_measure(port, token))
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+async def _measure(port: int, token: str) -> None:
+    for agent in ("rest", "training"):
+        answering = asyncio.create_task(_answer(port, token, agent)) if agent == "training" else None
+        if answering is not None:
+            await asyncio.sleep(3.0)
+        single = await _load(port, token, f"/api/agents/{agent}/observations", _one, 1)
+        block = await _load(port, token, f"/api/agents/{agent}/observations/batch", _hundred, 100)
+        when = "at rest" if answering is None else "while people answer and the agent trains"
+        _tell(f"single observations, {CLIENTS} clients, {when}", single, SINGLE_LIMIT)
+        _tell(f"observations in calls of 100, {CLIENTS} clients, {when}", block, BLOCK_LIMIT)
+        if answering is not None:
+            answering.cancel()
+
+
+def _tell(what: str, measured: tuple[float, list[float]], limit: float) -> None:
+    rate, times = measured
+    p50, p99 = np.percentile(times, [50, 99]) * 1000
+    verdict = "ok" if rate >= limit else "MISSED"
+    print(f"{what}: {rate:.0f}/s (limit {limit:.0f}: {verdict}), p50 {p50:.1f} ms, p99 {p99:.1f} ms")
+
+
+async def _load(
+    port: int, token: str, path: str, body: Callable[[np.random.Generator], object], count: int
+) -> tuple[float, list[float]]:
+    """Observations a second and the seconds each call took, from clients that each wait for the reply."""
+    times: list[float] = []
+    bodies = [json.dumps(body(np.random.default_rng(i))).encode() for i in range(CLIENTS)]
+    end = time.perf_counter() + SECONDS
+
+    async def client(content: bytes) -> None:
+        talk = await _Talk.open(port, token)
+        while time.perf_counter() < end:
+            began = time.perf_counter()
+            await talk.post(path, content)
+            times.append(time.perf_counter() - began)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(client(content) for content in bodies))
+    return count * len(times) / (time.perf_counter() - began), times
+
+
+async def _answer(port: int, token: str, agent: str) -> None:
+    """Someone who answers as fast as the service lets them, so that there is always something to learn."""
+    talk = await _Talk.open(port, token)
+    rng = np.random.default_rng(1)
+    await talk.post(f"/api/agents/{agent}/observations/batch", json.dumps(_hundred(rng)).encode())
+    while True:
+        told = await talk.post(f"/api/agents/{agent}/questions?limit=20", b"")
+        for question in told["questions"]:
+            label = "abc"[int(np.argmax(question["features"][:3]))]
+            body = {"ticket": question["id"], "label": label}
+            await talk.post(f"/api/agents/{agent}/answer", json.dumps(body).encode())
+        await asyncio.sleep(0.01)
+
+
+class _Talk:
+    """One kept connection, with as little of its own work as possible: the machine is the service's."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: str) -> None:
+        self._reader, self._writer, self._token = reader, writer, token
+
+    @classmethod
+    async def open(cls, port: int, token: str) -> _Talk:
+        return cls(*await asyncio.open_connection("127.0.0.1", port), token)
+
+    async def post(self, path: str, content: bytes) -> dict[str, list[dict[str, list[float]]]]:
+        head = (
+            f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {self._token}\r\n"
+            f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
+        )
+        self._writer.write(head.encode() + content)
+        told = await self._reader.readuntil(b"\r\n\r\n")
+        fields = dict(line.lower().split(b": ", 1) for line in told.split(b"\r\n")[1:] if line)
+        reply = await self._reader.readexactly(int(fields[b"content-length"]))
+        if not told.startswith(b"HTTP/1.1 200"):
+            raise RuntimeError(f"{path}: {reply[:200]!r}")
+        return json.loads(reply)  # type: ignore[no-any-return]
+
+
+def _observation(rng: np.random.Generator) -> dict[str, list[float]]:
+    return {"features": rng.normal(size=FEATURES).round(4).tolist()}
+
+
+def _one(rng: np.random.Generator) -> object:
+    return _observation(rng)
+
+
+def _hundred(rng: np.random.Generator) -> object:
+    return {"observations": [_observation(rng) for _ in range(100)]}
+
+
+def _start(folder: str) -> subprocess.Popen[str]:
+    command = "from sparingly.cli import main; main()"
+    arguments = ["serve", "--store", folder, "--port", "0", "--name", "rest", "--rate", "1000000"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-c", command, *arguments], stdout=subprocess.PIPE, text=True, env=environment, cwd=Path.cwd()
+    )
+
+
+def _port(process: subprocess.Popen[str]) -> int:
+    assert process.stdout is not None
+    return int(process.stdout.readline().rsplit(":", 1)[1])
+
+
+if __name__ == "__main__":
+    main()
