@@ -120,9 +120,10 @@ class Background:
                 self._closed.wait(PAUSE)
 
     def _watch(self) -> None:
-        """While another process learns, take its snapshots from the database."""
+        """While another process learns, take its snapshots from the database; give it ours while this one does."""
         while not self._closed.wait(0.5):
             if self.learns:
+                self._keep_if_due()
                 continue
             try:
                 with self._store.reading() as connection:
@@ -139,9 +140,14 @@ class Background:
             return
         self._arrived = (position, self._make().load_state_dict(state_files.load(state)))
         self._latest = (position, state)
+        self._keep_if_due()
+
+    def _keep_if_due(self) -> None:
+        """Keep the last state that arrived, if it is not kept yet and it is time."""
+        position, state = self._latest or (0, b"")
         kept_at, kept_when = self._kept
         wait = 1.0 if self._store.backend.polls else KEEP_SECONDS
-        if position - kept_at < EVERY and time.monotonic() - kept_when < wait:
+        if position <= kept_at or (position - kept_at < EVERY and time.monotonic() - kept_when < wait):
             return
         while not self._closed.is_set():
             if self._lock.acquire(timeout=0.1):
