@@ -12,6 +12,7 @@ import os
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -106,6 +107,8 @@ def local(workers: int | None = None) -> Pool:
         if n == 1:
             yield from map(perform, runs)
             return
+        # loky takes the data that a worker keeps for a leak, and renews the worker between two runs: no harm, no news.
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
         with parallel_config("loky", inner_max_num_threads=1):
             yield from Parallel(n_jobs=n, return_as="generator_unordered", pre_dispatch=n)(
                 delayed(_perform_for)(os.getpid(), run) for run in runs
