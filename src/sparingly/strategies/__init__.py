@@ -29,7 +29,6 @@ from sparingly.strategies.rand_cbp import RandCBP
 from sparingly.strategies.rand_cbp_side import RandCBPside
 from sparingly.strategies.random_asks import RandomAsks
 from sparingly.strategies.sparing import Sparing
-from sparingly.strategies.sparing import Sparing
 from sparingly.strategies.strategy import Assessment, Decision, StateError, Strategy, Why
 from sparingly.strategies.tspm import TSPM
 from sparingly.strategies.uncertainty import Entropy, LeastConfidence, SmallestMargin
@@ -100,7 +99,6 @@ __all__ = [
     "RandomAsks",
     "SelectivePerceptron",
     "SmallestMargin",
-    "Sparing",
     "Sparing",
     "StateError",
     "Strategy",
