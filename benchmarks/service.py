@@ -31,31 +31,42 @@ def main() -> None:
         process = _start(folder)
         try:
             port = _port(process)
-            asyncio.run(_measure(port, token))
+            asyncio.run(_measure(port, token, process.pid))
         finally:
             process.terminate()
             process.wait(30)
 
 
-async def _measure(port: int, token: str) -> None:
+async def _measure(port: int, token: str, service: int) -> None:
     for agent in ("rest", "training"):
         answering = asyncio.create_task(_answer(port, token, agent)) if agent == "training" else None
         if answering is not None:
             await asyncio.sleep(3.0)
-        single = await _load(port, token, f"/api/agents/{agent}/observations", _one, 1)
-        block = await _load(port, token, f"/api/agents/{agent}/observations/batch", _hundred, 100)
         when = "at rest" if answering is None else "while people answer and the agent trains"
-        _tell(f"single observations, {CLIENTS} clients, {when}", single, SINGLE_LIMIT)
-        _tell(f"observations in calls of 100, {CLIENTS} clients, {when}", block, BLOCK_LIMIT)
+        for what, path, body, count, limit in (
+            ("single observations", "observations", _one, 1, SINGLE_LIMIT),
+            ("observations in calls of 100", "observations/batch", _hundred, 100, BLOCK_LIMIT),
+        ):
+            before = _processor_seconds(service)
+            rate, times = await _load(port, token, f"/api/agents/{agent}/{path}", body, count)
+            spent = (_processor_seconds(service) - before) / (count * len(times))
+            _tell(f"{what}, {CLIENTS} clients, {when}", rate, times, spent, limit)
         if answering is not None:
             answering.cancel()
 
 
-def _tell(what: str, measured: tuple[float, list[float]], limit: float) -> None:
-    rate, times = measured
+def _tell(what: str, rate: float, times: list[float], spent: float, limit: float) -> None:
     p50, p99 = np.percentile(times, [50, 99]) * 1000
     verdict = "ok" if rate >= limit else "MISSED"
     print(f"{what}: {rate:.0f}/s (limit {limit:.0f}: {verdict}), p50 {p50:.1f} ms, p99 {p99:.1f} ms")
+    load = os.getloadavg()[0]
+    print(f"  the service used {1000 * spent:.2f} ms of a processor an observation; the machine's load was {load:.1f}")
+
+
+def _processor_seconds(process: int) -> float:
+    """What a process has used so far, whatever else the machine is busy with."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def _load(

@@ -21,6 +21,7 @@ from sparingly.live.service.events import Events
 from sparingly.live.service.limits import ServiceLimits
 from sparingly.live.service.metrics import Metrics
 from sparingly.live.service.sessions import Sessions
+from sparingly.live.service.together import Together
 from sparingly.live.service.tokens import Tokens
 
 P = ParamSpec("P")
@@ -46,6 +47,7 @@ class Service:
         self.metrics = Metrics()
         self.metrics.watch(self.boards)
         self.events = Events()
+        self.together = Together()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -6,6 +6,7 @@ import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Form, UploadFile
+from fastapi.responses import JSONResponse
 
 from sparingly.live.agent import Agent
 from sparingly.live.errors import AgentError
@@ -23,24 +24,24 @@ Producer = Annotated[Identity, allowed(PRODUCER, ADMIN)]
 
 
 @router.post("/observations", response_model=TicketOut)
-async def observe(body: ObservationIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> Json:
+async def observe(body: ObservationIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> JSONResponse:
     """Decide on one observation; it is on disk when the answer comes."""
     _check_count(body.features, here)
-    ticket = await here.call(_observe, the_agent, body)
+    (ticket,) = await _observe(here, the_agent, [body])
     here.metrics.observations.labels(agent).inc()
-    return dict(ticket)
+    return JSONResponse(dict(ticket))
 
 
 @router.post("/observations/batch", response_model=TicketsOut)
-async def observe_many(body: BlockIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> Json:
+async def observe_many(body: BlockIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> JSONResponse:
     """Decide on several observations in order, all of them on disk or none."""
     if len(body.observations) > here.limits.block:
         raise AgentError(f"there are {len(body.observations)} observations: {here.limits.block} are the most in a call")
     for observation in body.observations:
         _check_count(observation.features, here)
-    tickets = await here.call(_observe_block, the_agent, body.observations)
+    tickets = await _observe(here, the_agent, body.observations)
     here.metrics.observations.labels(agent).inc(len(tickets))
-    return {"tickets": [dict(ticket) for ticket in tickets]}
+    return JSONResponse({"tickets": [dict(ticket) for ticket in tickets]})
 
 
 @router.post("/observations/image", response_model=TicketOut)
@@ -82,13 +83,11 @@ async def ticket(ticket: str, agent: Name, here: Here, the_agent: TheAgent, who:
     }
 
 
-def _observe(agent: Agent, body: ObservationIn) -> Ticket:
-    return agent.observe(body.features, id=body.id, payload=_payload(body.payload))
-
-
-def _observe_block(agent: Agent, block: list[ObservationIn]) -> list[Ticket]:
-    payloads = [_payload(o.payload) for o in block]
-    return agent.observe_many([o.features for o in block], ids=[o.id for o in block], payloads=payloads)
+async def _observe(here: Service, agent: Agent, block: list[ObservationIn]) -> list[Ticket]:
+    payloads: list[Payload | None] = [None] * len(block)
+    if any(o.payload is not None for o in block):
+        payloads = await here.call(lambda: [_payload(o.payload) for o in block])
+    return await here.together.observe(here, agent, [o.features for o in block], [o.id for o in block], payloads)
 
 
 def _observe_upload(here: Service, agent: Agent, data: bytes, features: str | None, id: str | None) -> Ticket:
