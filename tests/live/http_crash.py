@@ -142,7 +142,9 @@ def _told(entry: Any) -> str:
 
 def main(place: str, kills: int) -> None:
     service = Service(place)
-    service.agents.create("default", classes=CLASSES, n_features=3, strategy="always_ask", options=QUICK)
+    service.agents.create(
+        "default", classes=CLASSES, n_features=3, strategy="always_ask", options=QUICK, training="inline"
+    )
     producer = service.tokens.create("producer", "producer")[1]
     experts = [service.tokens.create(f"expert {i}", "expert")[1] for i in range(EXPERTS)]
     service.close()

@@ -71,7 +71,9 @@ class Streams:
 
 def main(place: str) -> None:
     service = Service(place)
-    service.agents.create("default", classes=CLASSES, n_features=3, strategy="always_ask", options=QUICK)
+    service.agents.create(
+        "default", classes=CLASSES, n_features=3, strategy="always_ask", options=QUICK, training="inline"
+    )
     producer, expert = (service.tokens.create(role, role)[1] for role in ("producer", "expert"))
     service.close()
     ports = []
