@@ -52,8 +52,8 @@ class BlockNet(nn.Module):
         last = slope(outputs)[order]
         back = (last @ self.head.weight).masked_fill_(hidden == 0, 0.0)
         gradients: list[Tensor | None] = [back.sum(0)]
-        backs = torch.split(back, [len(piece) for piece in pieces])
-        gradients += [one.T @ piece if len(piece) else None for one, piece in zip(backs, pieces, strict=True)]
+        backs = torch.split(back, [piece.shape[0] for piece in pieces])
+        gradients += [one.T @ x if x.shape[0] else None for one, x in zip(backs, pieces, strict=True)]
         return outputs, [*gradients, last.T @ hidden, last.sum(0)]
 
     def _by_class(self, rows: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -64,5 +64,5 @@ class BlockNet(nn.Module):
         return order, torch.split(rows[order, :-1], sizes)
 
     def _hidden(self, pieces: tuple[Tensor, ...]) -> Tensor:
-        parts = [torch.addmm(self.bias, x, w.T) for x, w in zip(pieces, self.blocks, strict=True) if len(x)]
+        parts = [torch.addmm(self.bias, x, w.T) for x, w in zip(pieces, self.blocks, strict=True) if x.shape[0]]
         return torch.cat(parts).relu_()

@@ -95,14 +95,13 @@ class ALPS(Strategy):
         """p, given the models' probabilities `[model, class]`."""
         mean = self.pair_loss / max(1, self.n_labels)
         alive = mean <= mean.min() + self.options["slack"]
-        charged = np.stack([self._charged(probability, 1 - probability[:, y]) for y in range(probability.shape[1])])
-        kept = charged[:, alive]
-        return float(min(1.0, (kept.max(1) - kept.min(1)).max()))
+        kept = self._charged(probability, 1 - probability)[alive]
+        return float(min(1.0, (kept.max(0) - kept.min(0)).max()))
 
     def _charged(self, probability: Floats, loss: Floats) -> Floats:
-        """What each pair is charged, `[model, scale]`: its model's loss, or the charge for a request."""
+        """What each pair is charged, `[model, scale, class]`, where its model's loss is `[model, class]`."""
         requests = margins(probability)[:, None] < SCALES
-        return np.where(requests, self.options["charge"], loss[:, None])
+        return np.where(requests[..., None], self.options["charge"], loss[:, None])
 
     def _followed(self, says: Any) -> int | None:
         """The best model, unless another class has one that is nearly as good."""
@@ -122,7 +121,7 @@ class ALPS(Strategy):
         probability, weight = last[1:] if last else (self.models.probability(x[None])[0], 1.0)
         loss = 1 - probability @ target.double().numpy()
         self.model_loss += weight * loss
-        self.pair_loss += weight * self._charged(probability, loss)
+        self.pair_loss += weight * self._charged(probability, loss[:, None])[..., 0]
 
     def _train(self) -> None:
         if self.models.trained or not len(self.memory):

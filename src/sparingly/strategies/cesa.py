@@ -15,9 +15,9 @@ from sparingly.strategies.classifier import ClassifierStrategy, Floats, told
 from sparingly.strategies.settings import one_of
 from sparingly.strategies.strategy import Shape, Why
 
-RELEASED: dict[str, Any] = {"network": normal_mlp, "batch": 1_000_000, "stop": 1e-3, "start": "each"}
-"""What the released code has beside its rule: one logit and normal weights, all labels in one batch, an early stop, and
-each action once at first."""
+RELEASED: dict[str, Any] = {"network": normal_mlp, "batch": 1_000_000, "divisor": "labels", "start": "each"}
+"""What the released code has beside its rule: one logit and normal weights, all labels in one batch, an early stop by
+the number of labels, and each action once at first."""
 
 
 class Cesa(ClassifierStrategy):
@@ -27,7 +27,7 @@ class Cesa(ClassifierStrategy):
     the questions whose prediction was wrong. Our reading: the margin is the lead of the best logit over the second, on
     the network that all strategies share instead of a perceptron (that is `SelectivePerceptron`); the length of an
     observation, X' in b, is 1, as in the released code. With a late answer, the prediction is that of the day it comes.
-    The released code asks with probability 1 - b / (b + q), where q is the probability of the second class (of the
+    The released code asks with probability 1 - b / (b + q), where q is the probability of the `positive` class (of the
     likeliest, for more than two), and its K counts the questions whose prediction was *right*.
 
     Parameters
@@ -36,6 +36,8 @@ class Cesa(ClassifierStrategy):
         "published" or "released".
     beta
         Scales b.
+    positive
+        Of two classes, the one whose probability is q; the released code numbers a table's classes in no fixed order.
     options
         `network`, `width`, `depth`, `epochs`, `batch`, `learning_rate`, `schedule`, `stop`, `start`, `device`.
 
@@ -57,6 +59,7 @@ class Cesa(ClassifierStrategy):
         self, game: Game, n_features: Shape, *, rule: str = "released", beta: float = 1.0, **options: Any
     ) -> None:
         one_of(("published", "released"), rule=rule)
+        self.positive = int(options.pop("positive", 1))
         super().__init__(game, n_features, **((RELEASED if rule == "released" else {}) | options))
         self.rule, self.beta = rule, beta
         self.counted = 0
@@ -66,7 +69,7 @@ class Cesa(ClassifierStrategy):
         """Given the classes' probabilities."""
         b = self.beta * math.sqrt(self.counted + 1)
         if self.rule == "released":
-            q = float(probability[1] if len(probability) == 2 else probability.max())
+            q = float(probability[self.positive] if len(probability) == 2 else probability.max())
             return 1 - b / (b + q)
         second, best = np.log(np.maximum(np.sort(probability)[-2:], 1e-300))
         return float(b / (b + best - second))

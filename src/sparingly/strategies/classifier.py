@@ -35,9 +35,9 @@ class ClassifierStrategy(Strategy):
         A number, or a shape such as (1, 28, 28).
     network, width, depth, epochs, batch, learning_rate, schedule
         Of the classifier and its updates, as for every neural strategy.
-    stop
-        Stop an update early once an epoch's sum of batch values, over the number of labels, is this low; by default
-        never.
+    stop, divisor
+        Stop an update early once an epoch's sum of batch values, over the size of an observation's first dimension
+        ("features", as NeuralCBP's released form does) or over the number of labels ("labels"), is this low.
     start
         "each": every announcement once and one question first. "none": its rule decides from the beginning.
     """
@@ -46,15 +46,18 @@ class ClassifierStrategy(Strategy):
 
     def __init__(self, game: Game, n_features: Shape, *, start: str = "none", seed: int = 0, **settings: Any) -> None:
         super().__init__(game, n_features, seed=seed)
+        self._divisor = settings.pop("divisor", "features")
         one_of(("each", "none"), start=start)
+        one_of(("features", "labels"), divisor=self._divisor)
         self.expert = full_expert(game, self.name)
-        chosen = Settings(**({"stop": None} | settings))
+        chosen = Settings(**settings)
         self.device = chosen.device
         self.classifier = chosen.classifier(self.shape, game.n_outcomes, seed)
         self.training = chosen.training("cross_entropy")
         self.schedule = training.schedule(chosen.schedule)
         self.memory = Memory(chosen.device)
         self._start = start == "each"
+        self._first = chosen.first_update(game) if self._start else 0
 
     @abc.abstractmethod
     def _rule(self, probability: Floats) -> tuple[bool, Why]:
@@ -79,10 +82,11 @@ class ClassifierStrategy(Strategy):
     def _train(self) -> None:
         if len(self.memory):
             x, target = self.memory["x"], self.memory["target"]
-            self.training.fit(self.classifier, x, target, self.rng, divisor=len(x))
+            divisor = len(x) if self._divisor == "labels" else self.shape[0]
+            self.training.fit(self.classifier, x, target, self.rng, divisor=divisor)
 
     def _due_in(self) -> int:
-        return max(self.schedule.next(self.clock), first_update(self.game) if self._start else 0) - self.clock
+        return max(self.schedule.next(self.clock), self._first) - self.clock
 
     def _scores(self, X: Tensor) -> Tensor:
         logits: Tensor = self.classifier(padded(X.to(self.device)))
@@ -108,14 +112,6 @@ def told(game: Game, action: int, symbol: int) -> Tensor:
     """
     possible = torch.tensor([float(s == game.symbols(action)[symbol]) for s in game.feedback[action]])
     return possible / possible.sum()
-
-
-def first_update(game: Game) -> int:
-    """After how many rounds the first update comes where each action is played once first.
-
-    Not at once: the released code waits two rounds more, so that a strategy does not make up its mind on one label.
-    """
-    return game.n_outcomes + 3
 
 
 def full_expert(game: Game, name: str) -> int:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning import training
-from sparingly.strategies.classifier import Floats, first_update, full_expert
+from sparingly.strategies.classifier import Floats, full_expert
 from sparingly.strategies.settings import settled
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
@@ -98,7 +98,7 @@ class GapStrategy(Strategy):
         return {name: value[0] for name, value in self._estimates(x[None]).items()}
 
     def _due_in(self) -> int:
-        return max(self.schedule.next(self.clock), first_update(self.game)) - self.clock
+        return max(self.schedule.next(self.clock), self.settings.first_update(self.game)) - self.clock
 
     def _train(self) -> None:
         self.network.train(self.rng)

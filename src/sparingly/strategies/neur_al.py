@@ -14,7 +14,7 @@ from sparingly.learning import training
 from sparingly.learning.blocks import BlockNet
 from sparingly.learning.memory import Memory
 from sparingly.learning.tangent import Tangent
-from sparingly.strategies.classifier import first_update, full_expert, told
+from sparingly.strategies.classifier import full_expert, told
 from sparingly.strategies.settings import one_of, settled
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
@@ -120,7 +120,7 @@ class NeurAL(Strategy):
             self.settings.training().fit(self.network, x, target, self.rng, divisor=len(x))
 
     def _due_in(self) -> int:
-        return max(self.schedule.next(self.clock), first_update(self.game)) - self.clock
+        return max(self.schedule.next(self.clock), self.settings.first_update(self.game)) - self.clock
 
     def _scores(self, X: Tensor) -> Tensor:
         return self.tangent(_unit(X))["output" if self.form == "trained" else "linear"]

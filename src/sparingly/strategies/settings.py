@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from sparingly.games import Game
 from sparingly.learning import training
 from sparingly.learning.eenet import EENet
 from sparingly.learning.networks import Network, build
@@ -25,6 +26,9 @@ class Settings:
         Of the updates.
     stop
         Stop an update early once an epoch's objective is this low; None never stops.
+    wait
+        Where each action is played once at first: how many rounds after that the first update may come. Not at once, so
+        that a strategy does not make up its mind on one label; the released code waits 2.
     device
         Where the networks live.
 
@@ -40,7 +44,12 @@ class Settings:
     learning_rate: float = 1e-3
     schedule: str | training.Schedule = "paper"
     stop: float | None = 1e-3
+    wait: int = 2
     device: str = "cpu"
+
+    def first_update(self, game: Game) -> int:
+        """After how many rounds the first update may come where each action is played once at first."""
+        return game.n_outcomes + 1 + self.wait
 
     def training(self, objective: str = "mean_squared") -> training.Training:
         return training.Training(self.epochs, self.batch, self.learning_rate, self.stop, objective)

@@ -1,0 +1,64 @@
+"""Rounds per second of every strategy on one stream, and the ratio to NeuralCBP's, taken in one run.
+
+The stream has 20 features and three classes. What is counted is processor time, so that other work on the machine
+matters little. Beside it, the strategies with networks on images, where the networks themselves are what takes time.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+import sparingly as sp
+from benchmarks.neural_cbp import mnist
+
+ROUNDS = 5000
+ON_IMAGES = ("neuronal", "ineural", "neur_al", "cesa", "margin", "entropy")
+
+
+def blobs() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=ROUNDS)
+    return (rng.normal(size=(3, 20))[y] + rng.normal(size=(ROUNDS, 20))).astype(np.float32), y
+
+
+def rounds_per_second(name: str, X: Any, y: Any) -> tuple[float, int] | None:
+    """Of one strategy, and its questions; None if it cannot play the game."""
+    n_classes = int(y.max()) + 1
+    game = sp.label_efficient(n_classes)
+    try:
+        strategy = sp.strategies()[name](game, n_features=X.shape[1], seed=0)
+    except ValueError:
+        return None
+    began = time.process_time()
+    asked = sum(r.action >= n_classes for r in sp.play(strategy, game, zip(X, y, strict=True)))
+    return len(X) / (time.process_time() - began), int(asked)
+
+
+def compare(names: Any, X: Any, y: Any) -> None:
+    rounds_per_second("neural_cbp", X[:300], y[:300])
+    reference = rounds_per_second("neural_cbp", X, y)
+    assert reference is not None
+    print(f"{'strategy':22}{'rounds/s':>10}{'ratio':>8}{'questions':>11}")
+    for name in names:
+        measured = reference if name == "neural_cbp" else rounds_per_second(name, X, y)
+        if measured is None:
+            print(f"{name:22} does not play this game")
+        else:
+            print(f"{name:22}{measured[0]:10.0f}{measured[0] / reference[0]:8.2f}{measured[1]:11}", flush=True)
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    print(f"{ROUNDS} rounds, 20 features, 3 classes, one thread, processor time")
+    compare(sp.strategies(), *blobs())
+    X, y, data = mnist()
+    print(f"3000 rounds of {data}")
+    compare(("neural_cbp", *ON_IMAGES), X[:3000], np.asarray(y)[:3000])
+
+
+if __name__ == "__main__":
+    main()
