@@ -34,6 +34,10 @@ def label_efficient(
     Actions 0..M-1 announce that class and show nothing; then come the experts, who tell the class; then the coarse
     questions, each a partition of the classes, whose answer says which part the class is in.
 
+    A hard game when asking is never the cheapest action, as in Helmbold and Panizza, "Some label efficient learning
+    results" (COLT 1997), and in the generalised form of Heuillet et al., "Neural active learning meets the partial
+    monitoring framework" (UAI 2024); easy or trivial where asking is cheap enough.
+
     Parameters
     ----------
     n_classes
@@ -50,10 +54,6 @@ def label_efficient(
         The price of each question, or one for all.
     classes
         Names of the classes.
-
-    A hard game when asking is never the cheapest action, as in Helmbold and Panizza, "Some label efficient learning
-    results" (COLT 1997), and in the generalised form of Heuillet et al., "Neural active learning meets the partial
-    monitoring framework" (UAI 2024); easy or trivial where asking is cheap enough.
 
     Examples
     --------
