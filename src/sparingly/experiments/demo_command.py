@@ -17,3 +17,6 @@ def demo(
     from sparingly.experiments import demo as scenes
 
     scenes.demo(picture, seed=seed, horizon=horizon or None)
+    typer.echo("")
+    typer.echo("To see it ask people: `sparingly serve --classes cat,dog`, and with the token that it shows")
+    typer.echo("`sparingly simulate --token TOKEN`, which says where to watch simulated people answer.")

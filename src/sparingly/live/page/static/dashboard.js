@@ -62,18 +62,19 @@ function pooled(points, enough = 12) {
   const found = [];
   let right = 0;
   let size = 0;
-  for (const point of points) {
-    if (point.accuracy === null) continue;
+  const last = points.findLastIndex((point) => point.accuracy !== null);
+  points.forEach((point, i) => {
+    if (point.accuracy === null) return;
     right += point.accuracy * point.sample;
     size += point.sample;
-    if (size < enough && point !== points.at(-1)) continue;
+    if (size < enough && i < last) return;
     const share = right / size;
     const z = 1.96;
     const middle = (share + (z * z) / (2 * size)) / (1 + (z * z) / size);
     const half = (z / (1 + (z * z) / size)) * Math.sqrt((share * (1 - share)) / size + (z * z) / (4 * size * size));
     found.push([point.observations, share, Math.max(0, middle - half), Math.min(1, middle + half)]);
     right = size = 0;
-  }
+  });
   return found;
 }
 
