@@ -50,7 +50,7 @@ class Patience:
 
     >>> chance = random.Random(0)
     >>> [round(wait, 2) for wait in Patience(seconds=2.0).waits(chance)]
-    [0.09, 0.19, 0.34, 0.58]
+    [0.09, 0.18, 0.28, 0.5]
     """
 
     seconds: float = 30.0
