@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import math
 import os
+import statistics
 import sys
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import norm
 
 from sparingly.experiments.records import Results
 from sparingly.experiments.runner import local, run_all
 from sparingly.experiments.settings import Player, Run, Task
-from sparingly.experiments.studies import printed, study
+from sparingly.experiments.studies import REFERENCE, Printed, printed, study
 
 DATA = ("magic_telescope", "adult", "mnist_binary", "mnist", "shuttle")
 SEEDS = 5
 PAGE = Path("docs/results/rivals.md")
-WIDE = "benchmarks.wide_ineural:WideINeural"
 VARIANTS = (
     ("shuttle", "neuronal", {"gamma": 6, "wait": 0}, "updates from the first label on"),
     ("shuttle", "neuronal", {"gamma": 6, "epochs": 10}, "10 epochs"),
@@ -30,10 +31,12 @@ VARIANTS = (
     ("magic_telescope", "cesa", {"rule": "released", "positive": 0}, "q of the other class"),
     ("adult", "cesa", {"rule": "released", "positive": 0}, "q of the other class"),
     ("mnist_binary", "cesa", {"rule": "released", "batch": 64}, "batches of 64"),
-    ("mnist", WIDE, {"gamma": 6}, "gradient with respect to the whole wide input"),
-    ("mnist", WIDE, {"gamma": 3}, "gradient with respect to the whole wide input"),
-    ("mnist_binary", WIDE, {"gamma": 3}, "gradient with respect to the whole wide input"),
-    ("shuttle", WIDE, {"gamma": 3}, "gradient with respect to the whole wide input"),
+    ("adult", "ineural", {"gamma": 6, "gradient": "own"}, "only the gradient with respect to x"),
+    ("mnist", "ineural", {"gamma": 6, "gradient": "own"}, "only the gradient with respect to x"),
+    ("mnist", "ineural", {"gamma": 3, "gradient": "own"}, "only the gradient with respect to x"),
+    ("mnist_binary", "margin", {"rule": "released", "batch": 64}, "batches of 64"),
+    ("mnist_binary", "margin", {"rule": "released", "learning_rate": 0.01}, "ten times the learning rate"),
+    ("mnist_binary", "margin", {"rule": "released", "schedule": "every 50"}, "an update every 50 rounds"),
     ("adult", "margin", {"rule": "released", "wait": 20}, "updates 20 rounds later"),
     ("magic_telescope", "margin", {"rule": "released", "wait": 20}, "updates 20 rounds later"),
 )
@@ -67,6 +70,17 @@ def spread(values: np.ndarray) -> str:
     return f"{values.mean():.0f} ± {error:.0f}"
 
 
+def papers_error(paper: dict[tuple[str, str, str], Printed], row: Printed) -> float:
+    """The standard error of a row of the paper, from its p-value against NeuralCBP if both vary alike; 0: unknown."""
+    apart = abs(row.regret - paper[row.table, row.dataset, REFERENCE].regret)
+    others = [one for key, one in paper.items() if key[:2] == (row.table, row.dataset) and 0.001 < one.p_value < 0.999]
+    if row.strategy == REFERENCE and others:
+        return statistics.median(papers_error(paper, one) for one in others)
+    if not 0.001 < row.p_value < 0.999:
+        return 0.0
+    return apart / float(norm.isf(row.p_value / 2)) / math.sqrt(2)
+
+
 def table(results: Results) -> list[str]:
     paper = {(row.table, row.dataset, row.strategy): row for row in printed()}
     lines = ["| table | data set | strategy | regret, paper | ours | questions, paper | ours | apart | seeds |"]
@@ -75,9 +89,11 @@ def table(results: Results) -> list[str]:
         regret, asked = measured(results, run)
         if len(regret):
             told = paper[name, run.task.dataset, run.player.shown]
-            apart = abs(regret.mean() - told.regret) / max(regret.std(ddof=1) / math.sqrt(len(regret)), 1e-9)
-            cells = [name, run.task.dataset, run.player.shown, f"{told.regret:.0f}", spread(regret)]
-            cells += [f"{told.queries:.0f}", spread(asked), f"{apart:.1f}", str(len(regret))]
+            theirs, ours = papers_error(paper, told), regret.std(ddof=1) / math.sqrt(len(regret))
+            apart = (regret.mean() - told.regret) / math.hypot(theirs, ours)
+            known = f"{told.regret:.0f} ± {theirs:.0f}" if theirs else f"{told.regret:.0f}"
+            cells = [name, run.task.dataset, run.player.shown, known, spread(regret)]
+            cells += [f"{told.queries:.0f}", spread(asked), f"{apart:+.1f}", str(len(regret))]
             lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -91,7 +107,7 @@ def changed(results: Results) -> list[str]:
         regret, asked = measured(results, run)
         if len(regret):
             each = ", ".join(f"{r:.0f} ({q})" for r, q in zip(regret, asked, strict=True))
-            cells = [run.task.dataset, run.player.strategy.split(":")[-1], words, spread(regret), spread(asked), each]
+            cells = [run.task.dataset, run.player.strategy, words, spread(regret), spread(asked), each]
             lines.append(f"| {' | '.join(cells)} |")
     return lines
 

@@ -18,13 +18,14 @@ from sparingly.learning.two_layers import TwoLayers
 def data(kind: str) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
     torch_rng = torch.Generator().manual_seed(0)
     x = torch.randn(150, 7, generator=torch_rng)
-    if kind == "blocks":
+    if kind.startswith("blocks"):
         classes = torch.randint(3, (150, 1), generator=torch_rng).float()
-        return BlockNet(3, 7, 20), torch.cat([x, classes], 1), x[:, :1] * (classes - 1)
+        n_dense = 4 if kind == "blocks and dense" else 0
+        return BlockNet(3, 7 - n_dense, 20, n_dense), torch.cat([x, classes], 1), x[:, :1] * (classes - 1)
     return MLP((7,), 3, width=20), x, torch.stack([x[:, 0], x[:, 1].abs(), x[:, 2] * x[:, 3]], 1)
 
 
-@pytest.mark.parametrize("kind", ["mlp", "blocks"])
+@pytest.mark.parametrize("kind", ["mlp", "blocks", "blocks and dense"])
 @pytest.mark.parametrize("objective", ["mean_squared", "half_squared"])
 @pytest.mark.parametrize("stop", [None, 0.05])
 def test_the_steps_are_those_of_the_general_loop(kind, objective, stop, monkeypatch):

@@ -28,18 +28,21 @@ def naive(network, x, k):
     wide = in_block(x, k).requires_grad_()
     f1 = network.f1.head((wide_first_layer(network.f1) @ wide + network.f1.bias).relu())
     (gradient,) = torch.autograd.grad(f1, wide)
-    gradient = gradient * (in_block(torch.ones(len(x)), k) > 0)  # with respect to x, not to the zeros beside it
+    if network.own:
+        gradient = gradient * (in_block(torch.ones(len(x)), k) > 0)
+        halves = [torch.cat([block[:, : len(x)] for block in network.f2.blocks], 1)]
+    else:
+        halves = [network.f2.dense]
     both = torch.cat([gradient, wide.detach()])
     both = both / both.norm()
-    halves = [torch.cat([block[:, : len(x)] for block in network.f2.blocks], 1)]
-    halves += [torch.cat([block[:, len(x) :] for block in network.f2.blocks], 1)]
+    halves += [torch.cat([block[:, -len(x) :] for block in network.f2.blocks], 1)]
     f2 = network.f2.head((torch.cat(halves, 1) @ both + network.f2.bias).relu())
     return f1.item(), f2.item(), both
 
 
-@pytest.fixture
-def network():
-    return BlockEENet(K, D, WIDTH, training=Training(), seed=3)
+@pytest.fixture(params=[False, True], ids=["whole", "own"])
+def network(request):
+    return BlockEENet(K, D, WIDTH, training=Training(), own=request.param, seed=3)
 
 
 def test_estimates_are_those_of_the_wide_network(network):
@@ -60,22 +63,22 @@ def test_what_is_kept_is_the_wide_input_without_its_zeros(network):
         network.remember(x, 1, 1.0, 0.5, active)
     both = naive(network, x, 1)[2]
     kept = network.memory["both"][0]
-    torch.testing.assert_close(kept[:D], both[D : 2 * D])
-    torch.testing.assert_close(kept[D : 2 * D], both[K * D + D : K * D + 2 * D])
-    assert both.count_nonzero() <= 2 * D
+    gradient = both[D : 2 * D] if network.own else both[: K * D]
+    torch.testing.assert_close(kept[:-1], torch.cat([gradient, both[K * D + D : K * D + 2 * D]]))
     assert kept[-1] == 1
 
 
-def test_gradients_by_hand_are_those_of_differentiation():
+@pytest.mark.parametrize("n_dense", [0, 5])
+def test_gradients_by_hand_are_those_of_differentiation(n_dense):
     torch.manual_seed(0)
-    net = BlockNet(K, D, WIDTH)
-    rows = torch.cat([torch.randn(9, D), torch.tensor([[0.0], [2.0], [2.0]] * 3)], 1)
+    net = BlockNet(K, D, WIDTH, n_dense)
+    rows = torch.cat([torch.randn(9, n_dense + D), torch.tensor([[0.0], [2.0], [2.0]] * 3)], 1)
     y, objective = torch.randn(9, 1), OBJECTIVES["mean_squared"]
     value = objective.value(net(rows), y)
     expected = torch.autograd.grad(value, list(net.parameters()), materialize_grads=True)
     outputs, gradients = net.gradients(rows, lambda out: objective.slope(out, y))
     torch.testing.assert_close(outputs, net(rows))
-    assert gradients[2] is None, "no row is about class 1"
+    assert gradients[3] is None, "no row is about class 1"
     for one, other in zip(gradients, expected, strict=True):
         torch.testing.assert_close(torch.zeros_like(other) if one is None else one, other)
 

@@ -29,7 +29,7 @@ class TwoLayers:
     Attributes
     ----------
     parameters
-        First weights and bias, last weights and bias; of a block network the first are its blocks, side by side.
+        First weights and bias, last weights and bias; of a block network the first are all of its blocks, side by side.
     module
         Where they belong.
     """
@@ -45,25 +45,25 @@ class TwoLayers:
         if type(module) is MLP and len(module.linear) == 2:
             first, last = module.linear
             return cls([first.weight, first.bias, last.weight, last.bias], module)
-        if type(module) is BlockNet and len(module.blocks) * module.blocks[0].shape[1] <= WIDEST_BLOCKS:
-            return cls([torch.cat(list(module.blocks), 1), module.bias, module.head.weight, module.head.bias], module)
+        if type(module) is BlockNet and sum(block.shape[1] for block in module.side_by_side) <= WIDEST_BLOCKS:
+            return cls([torch.cat(module.side_by_side, 1), module.bias, module.head.weight, module.head.bias], module)
         return None
 
     def rows(self, inputs: Tensor) -> Tensor:
         """Stored inputs as the first layer meets them."""
         if not isinstance(self.module, BlockNet):
             return inputs.flatten(1)
-        x, k = inputs[:, :-1], inputs[:, -1].long()
+        dense, x, k = inputs[:, : self.module.n_dense], inputs[:, self.module.n_dense : -1], inputs[:, -1].long()
         wide = x.new_zeros(len(x), len(self.module.blocks), x.shape[1])
         wide[torch.arange(len(x)), k] = x
-        return wide.flatten(1)
+        return torch.cat([dense, wide.flatten(1)], 1)
 
     def put_back(self, parameters: list[Tensor]) -> None:
         """Give the module its new parameters."""
         if isinstance(self.module, BlockNet):
             first, *rest = parameters
-            blocks = first.chunk(len(self.module.blocks), 1)
-            targets = [*self.module.blocks, *self.parameters[1:]]
+            blocks = torch.split(first, [block.shape[1] for block in self.module.side_by_side], 1)
+            targets = [*self.module.side_by_side, *self.parameters[1:]]
             parameters = [*blocks, *rest]
         else:
             targets = self.parameters

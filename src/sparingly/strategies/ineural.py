@@ -20,8 +20,7 @@ class INeural(GapStrategy):
     From the publication and its authors' code: the block inputs, f2 on the normalised gradient of f1 with respect to
     its input beside that input, u_k = f1 + f2 / t, a constant threshold 0.1 gamma, training on the predicted and the
     true class only. Our reading: the theory's threshold 2 gamma beta_t, with beta_t about t^(-1/2), is left out, since
-    the authors do not use it; there is no budget; the gradient is that with respect to x, without
-    the zeros around it; schedule and width are those of NeuralCBP. Images are taken flat.
+    the authors do not use it; there is no budget; schedule and width are those of NeuralCBP. Images are taken flat.
 
     Parameters
     ----------
@@ -33,6 +32,9 @@ class INeural(GapStrategy):
         Whether f2 is divided by the round.
     residual
         What f2 learns: the target less "f1", or less "both" networks' outputs as they were when it asked.
+    gradient
+        What f2 sees of f1's gradient: the "whole" of it, K times as long as x, or only the part in x's "own" block,
+        which is faster and asks less.
     settings
         `width`, `epochs`, `batch`, `learning_rate`, `schedule`, `stop`, `device`.
 
@@ -56,8 +58,8 @@ class INeural(GapStrategy):
     reference = "Ban, Zhang, Tong, Banerjee, He 2022"
 
     presets = {  # noqa: RUF012
-        "published": {"gamma": 6.0, "discount": True, "residual": "both"},
-        "released": {"gamma": 6.0, "discount": False, "residual": "f1"},
+        "published": {"gamma": 6.0, "discount": True, "residual": "both", "gradient": "whole"},
+        "released": {"gamma": 6.0, "discount": False, "residual": "f1", "gradient": "whole"},
     }
 
     def __init__(
@@ -65,12 +67,18 @@ class INeural(GapStrategy):
     ) -> None:
         super().__init__(game, n_features, preset=preset, seed=seed, **options)
         one_of(("f1", "both"), residual=self.options["residual"])
+        one_of(("whole", "own"), gradient=self.options["gradient"])
         settings = self.settings
         if (settings.network, settings.depth) != ("mlp", 2):
             raise ValueError(f"network is {settings.network!r} of depth {settings.depth}: ineural has MLPs of depth 2")
-        fit = settings.training()
         self.network: BlockEENet = BlockEENet(
-            game.n_outcomes, self.n_features, settings.width, training=fit, seed=seed, device=settings.device
+            game.n_outcomes,
+            self.n_features,
+            settings.width,
+            training=settings.training(),
+            own=self.options["gradient"] == "own",
+            seed=seed,
+            device=settings.device,
         )
 
     def _estimates(self, X: Tensor) -> dict[str, Tensor]:
