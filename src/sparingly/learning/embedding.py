@@ -117,7 +117,7 @@ class MLPEmbedding(Embedding):
         for k in reversed(range(len(layers))):
             weights, biases = self._pieces[2 * k], self._pieces[2 * k + 1]
             sums[:, weights.blocks[0] : weights.blocks[-1] + 1] += weights.sums(back, entering[k])
-            sums[:, biases.blocks[0] : biases.blocks[-1] + 1] += biases.sums(torch.ones_like(back[:, :1]), back)
+            sums[:, biases.blocks[0] : biases.blocks[-1] + 1] += biases.sums(None, back)
             if k:
                 back = (back @ layers[k].weight) * (entering[k] > 0)
 
@@ -143,10 +143,13 @@ class _Pieces:
         )
         self.whole_rows = bool((self.spans > 1).any())
 
-    def sums(self, back: Tensor, entering: Tensor) -> Tensor:
-        """`[block, pieces]`: the sum of back[row] * entering[column] over each piece."""
-        prefix = torch.nn.functional.pad(entering.cumsum(1), (1, 0))
+    def sums(self, back: Tensor | None, entering: Tensor) -> Tensor:
+        """`[block, pieces]`: the sum of back[row] * entering[column] over each piece; None is one row of 1."""
+        prefix = entering.new_zeros(len(entering), entering.shape[1] + 1)
+        torch.cumsum(entering, 1, out=prefix[:, 1:])
         sums = prefix.index_select(1, self.head_end).sub_(prefix.index_select(1, self.head))
+        if back is None:
+            return sums
         sums.mul_(back.index_select(1, self.row0))
         if len(self.crossing):
             beyond = back.index_select(1, self.row1) * prefix.index_select(1, self.tail)

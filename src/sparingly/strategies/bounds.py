@@ -132,6 +132,8 @@ class Bounds:
     def choose(self, comparison: Comparison, row: int, underplayed: Callable[[int], bool]) -> tuple[int, Field]:
         """The action to play at one row, and the field it was chosen from."""
         field = comparison.field(row)
+        if len(field.allowed) == 1 and not field.observers:
+            return field.allowed[0], field
         value = comparison.weighted[row]
         candidates = [*field.allowed, *(a for a in field.observers if a not in field.allowed and underplayed(a))]
         largest = max(value[a] for a in candidates)

@@ -35,6 +35,8 @@ class Plays:
 
     def prepare(self, compact: Tensor, rows: NDArray[np.int64]) -> dict[str, Any]:
         """What can be computed at once for a block of compact embeddings, at the rows whose counts may be asked for."""
+        if not len(rows):
+            return {"compact": compact, "place": {}}
         phi = self.embedding.isometric(compact[torch.from_numpy(rows).to(compact.device)])
         return {
             "compact": compact,
