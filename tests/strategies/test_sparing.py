@@ -1,6 +1,7 @@
 """Sparing: what a label is worth, in the currency of its price; questions that wait, never end, and notice change."""
 
-import math
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,12 @@ import torch
 import sparingly as sp
 from sparingly.learning import state
 from sparingly.strategies import Sparing
-from sparingly.strategies.questions import Evidence, Question, Questions
+from sparingly.strategies.evidence import Evidence
+from sparingly.strategies.purchase import Offer, Purchase
+from sparingly.strategies.questions import Question, Questions
+from sparingly.strategies.worth import Worth
+
+RUNS = Path(__file__).parents[2] / "docs" / "results" / "sparing" / "runs.jsonl"
 
 
 def blobs(rounds, *, seed=0, n_features=4, noise=0.0, flip_from=None):
@@ -46,7 +52,7 @@ def test_random_questions_never_end(run):
     rates = [one.why["probability"] for one in rounds if one.why.get("probability") is not None]
     assert min(rates) > 0
     assert rates[-1] < rates[0]
-    assert min(rates) == pytest.approx(strategy.audit / math.sqrt(2000), rel=0.01)
+    assert min(rates) == pytest.approx(strategy.rule.audit / 2000 ** (1 / 3), rel=0.01)
 
 
 def test_every_question_says_what_the_label_is_worth(run):
@@ -115,7 +121,7 @@ def test_an_open_question_takes_from_the_worth_of_its_like():
     x = torch.from_numpy(X[0])
     for _ in range(3):
         strategy.questions.add(Question(x, strategy.clock, 0, 0.1, 0.1, torch.tensor([0.5, 0.5]), 100))
-    reach = strategy._worth["reach"]
+    reach = strategy.worth.reach
     assert strategy.questions.nearby(x, reach) == pytest.approx(3)
     assert strategy.questions.nearby(x + 100, reach) == pytest.approx(0)
 
@@ -147,6 +153,48 @@ def test_a_change_is_noticed_and_the_past_forgotten():
     before = sum(one.cost for one in rounds[800:1200])
     after = sum(one.cost for one in rounds[2000:])
     assert after <= 1.5 * before + 25
+
+
+def test_only_the_labels_of_the_class_that_changed_are_forgotten():
+    """Three classes by the first feature; two of them swap their names, the third keeps its labels."""
+    X, _ = blobs(3000)
+    y = np.digitize(X[:, 0], [-0.43, 0.43])
+    y[1000:] = np.array([1, 0, 2])[y[1000:]]
+    strategy = Sparing(sp.label_efficient(3), 4, seed=0)
+    rounds = play(strategy, X, y)
+    assert strategy.changes
+    assert strategy.changes[0] > 1000
+    old = strategy.bought["y"][strategy.bought["asked"] < 1000].tolist()
+    assert old.count(2) >= 10
+    assert set(old) != {0, 1, 2}
+    assert np.mean([one.prediction == one.outcome for one in rounds[2500:]]) > 0.85
+
+
+def test_what_was_met_instead_is_suspected_next():
+    evidence = Evidence(3)
+    for clock in range(3):
+        evidence.bet(0, 0.0, 1.0, clock)
+    assert evidence.against(0)
+    evidence.reset(0, [2])
+    assert [evidence.against(k) for k in range(3)] == [False, False, True]
+
+
+def test_a_suspected_announcement_is_checked_more_often():
+    worth = Worth(gamma=1.0, average=0.0, each=0.0, risk=0.1, reach=1.0)
+    rates = [
+        Purchase(1.0)(Offer(0.1, 0.0, 1.0, 9999, 200, 0, 0.0, suspect), worth, 0.99)[1]["probability"]
+        for suspect in (False, True)
+    ]
+    assert rates[0] < 0.01
+    assert rates[1] == 0.25
+
+
+def test_every_run_that_is_reported_is_one_a_user_may_meet():
+    """None costs 5 % more than announcing the majority class, none has fewer than 20 labels."""
+    runs = [json.loads(line) for line in RUNS.read_text().splitlines()]
+    ours = [run for run in runs if run.get("who", "sparing") == "sparing" and "without" not in run]
+    assert len(ours) >= 70
+    assert all(run["cost"] <= 1.05 * run["majority"] and run["asked"] >= 20 for run in ours)
 
 
 def test_no_change_is_noticed_where_there_is_none(run):

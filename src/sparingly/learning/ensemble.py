@@ -17,7 +17,7 @@ from sparingly.learning.adam import Adam
 LEARNING_RATE = 1e-2
 WEIGHT_DECAY = 0.7
 WARM_UP = 10
-BATCH = 64
+BATCH = 32
 DROPOUT = 0.3
 MASKS = 4
 """Dropout masks are windows at random places of one random sequence this many times as long as a mask."""
@@ -41,7 +41,7 @@ class Ensemble(abc.ABC):
     members: int
 
     @abc.abstractmethod
-    def fit(self, X: Tensor, y: Tensor, folds: Tensor, steps: int, generator: torch.Generator) -> None:
+    def fit(self, X: Tensor, y: Tensor, folds: Tensor, generator: torch.Generator) -> None:
         """Draw new members and train them on inputs `[n, *shape]` and classes `[n]`."""
 
     @abc.abstractmethod
@@ -69,7 +69,7 @@ class MLPEnsemble(Ensemble):
     >>> X = torch.randn(120, 3, generator=generator)
     >>> y = (X[:, 0] > 0).long()
     >>> ensemble = MLPEnsemble(2, members=3)
-    >>> ensemble.fit(X, y, torch.arange(120) % 3, steps=100, generator=generator)
+    >>> ensemble.fit(X, y, torch.arange(120) % 3, generator=generator)
     >>> bool((ensemble.held_out(X, torch.arange(120) % 3).argmax(1) == y).float().mean() > 0.9)
     True
     """
@@ -99,9 +99,9 @@ class MLPEnsemble(Ensemble):
         w2.mul_(self.width**-0.5)
         b2.zero_()
 
-    def fit(self, X: Tensor, y: Tensor, folds: Tensor, steps: int, generator: torch.Generator) -> None:
+    def fit(self, X: Tensor, y: Tensor, folds: Tensor, generator: torch.Generator) -> None:
         self._draw(X.shape[1], generator)
-        n = len(X)
+        n, steps = len(X), min(1000, 100 + len(X) // 4)
         targets = nn.functional.one_hot(y, self.n_classes).float()
         weights = (folds[:, None] != torch.arange(self.members)).float() * (self.members / (self.members - 1) / BATCH)
         order = torch.cat([torch.randperm(n, generator=generator) for _ in range(steps * BATCH // n + 1)])
@@ -172,12 +172,12 @@ class ModuleEnsemble(Ensemble):
         self._origin = module
         self._modules = [copy.deepcopy(module) for _ in range(members)]
 
-    def fit(self, X: Tensor, y: Tensor, folds: Tensor, steps: int, generator: torch.Generator) -> None:
+    def fit(self, X: Tensor, y: Tensor, folds: Tensor, generator: torch.Generator) -> None:
         self._modules = [copy.deepcopy(self._origin) for _ in range(self.members)]
         for k, module in enumerate(self._modules):
             seen = (folds != k).nonzero().flatten()
             _spread(module, generator)
-            _fit_module(module, X[seen], y[seen], steps, generator)
+            _fit_module(module, X[seen], y[seen], min(350, 200 + len(X) // 4), generator)
 
     def logits(self, X: Tensor) -> Tensor:
         return torch.stack([module(X) for module in self._modules])
@@ -203,7 +203,7 @@ def _fit_module(module: nn.Module, X: Tensor, y: Tensor, steps: int, generator: 
     adam = Adam(parameters, beta2=0.99)
     module.train()
     for step in range(steps):
-        rows = torch.randint(len(X), (BATCH // 2,), generator=generator)
+        rows = torch.randint(len(X), (BATCH,), generator=generator)
         with torch.enable_grad():
             value = nn.functional.cross_entropy(module(_shifted(X[rows], generator)), y[rows])
             gradients = torch.autograd.grad(value, parameters, allow_unused=True, materialize_grads=True)

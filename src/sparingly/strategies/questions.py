@@ -1,4 +1,4 @@
-"""What a strategy remembers of its open questions, and the evidence that its answers have gone wrong."""
+"""What a strategy remembers of its open questions."""
 
 from __future__ import annotations
 
@@ -54,22 +54,26 @@ class Questions:
     def __init__(self, patience: int = 1000) -> None:
         self.patience = patience
         self._open: list[Question] = []
+        self._rows: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self._open)
 
     def add(self, question: Question) -> None:
         self._open.append(question)
+        self._rows = None
 
     def expire(self, clock: int) -> None:
         """Give up the questions that have waited too long."""
         if self._open and self._open[0].clock + self.patience < clock:
             self._open = [q for q in self._open if q.clock + self.patience >= clock]
+            self._rows = None
 
     def take(self, x: Tensor) -> Question | None:
         """Close the oldest question about an observation, if there is one."""
         for place, question in enumerate(self._open):
             if torch.equal(question.x, x):
+                self._rows = None
                 return self._open.pop(place)
         return None
 
@@ -77,7 +81,9 @@ class Questions:
         """How many open questions are about the same thing: each counts by its distance against a reach."""
         if not self._open:
             return 0.0
-        squared = (torch.stack([q.x for q in self._open]).flatten(1) - x.flatten()).square().sum(1).double()
+        if self._rows is None:
+            self._rows = torch.stack([q.x for q in self._open]).flatten(1)
+        squared = (self._rows - x.flatten()).square().sum(1).double()
         return float(torch.exp(-squared / max(reach, 1e-30)).sum())
 
     def state_dict(self) -> dict[str, Any]:
@@ -90,56 +96,9 @@ class Questions:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._open = []
+        self._open, self._rows = [], None
         for (clock, announced, known, labels), x, p in zip(
             state["open"], state["x"], state["probability"], strict=True
         ):
             risk, value = (math.nan, math.nan) if known is None else known
             self._open.append(Question(x, int(clock), int(announced), float(risk), float(value), p, int(labels)))
-
-
-class Evidence:
-    """A bet, for each announcement, that it has become worthless; its wealth is the evidence of a change.
-
-    If an announcement is expected to cost e and met cost c, both as shares of the largest cost, the wealth is
-    multiplied by c (1 + e) / 2e + (1 - c) / 2: halved when the announcement was right, raised when it was wrong, the
-    more the surer it was. While announcements cost what they are said to, that is 1 on average, and the chance that
-    wealth reaches a level shrinks with the level. Below 1 it is put back to 1, so that a late change counts.
-
-    >>> evidence = Evidence(2)
-    >>> for clock in range(3):
-    ...     grown = evidence.bet(announced=1, expected=0.0, met=1.0, clock=clock)
-    >>> round(grown), evidence.wealth[0], evidence.since[1]
-    (1158, 1.0, 0)
-
-    References
-    ----------
-    Shin, Ramdas, Rinaldo (2024). E-detectors: a nonparametric framework for sequential change detection.
-    """
-
-    SLACK = 0.05
-    """Added to every expected cost: calibration is not perfect, least of all near 0."""
-
-    def __init__(self, n_classes: int) -> None:
-        self.wealth = [1.0] * n_classes
-        self.since = [0] * n_classes
-        """When each wealth last rose from 1."""
-
-    def bet(self, announced: int, expected: float, met: float, clock: int) -> float:
-        """Settle one bet; both costs are shares of the largest. The wealth after it."""
-        if self.wealth[announced] <= 1:
-            self.since[announced] = clock
-        expected = min(1.0, expected + self.SLACK)
-        factor = met * (1 + expected) / (2 * expected) + (1 - met) / 2
-        self.wealth[announced] = max(1.0, self.wealth[announced] * factor)
-        return self.wealth[announced]
-
-    def reset(self) -> None:
-        """Begin anew."""
-        self.wealth = [1.0] * len(self.wealth)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"wealth": list(self.wealth), "since": list(self.since)}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.wealth, self.since = [float(w) for w in state["wealth"]], [int(t) for t in state["since"]]

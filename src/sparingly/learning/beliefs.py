@@ -1,0 +1,115 @@
+"""Calibrated probabilities from a small ensemble, each member blind to one fold of the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sparingly.learning.counts import padded
+from sparingly.learning.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
+from sparingly.learning.kernel import KernelMembers
+from sparingly.learning.networks import Network, build
+from sparingly.learning.scaling import ImageScaling, QuantileScaling
+
+MOST = 1500
+"""Labels beyond which the kernel would take longer than the networks, and is left out."""
+SHARES = (0.0, 0.25, 0.5)
+CONTRAST = 8.0
+"""What a score between 0 and 1 is multiplied by to be a logit, before it is calibrated."""
+
+
+class Beliefs:
+    """Members' probabilities: networks, and beside each one kernel regression that is blind to the same labels.
+
+    Both are calibrated by their predictions of unseen labels, and mixed by the share that makes these likeliest.
+
+    Parameters
+    ----------
+    n_classes, shape
+        What is told apart, and the shape of an observation.
+    network, width, members
+        As in `Sparing`. Networks other than "mlp" stand alone, without kernels.
+    intervals
+        Of the quantile encoding.
+    kernel, crossfit
+        For ablations: without them there are only networks, or every member sees every label.
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        shape: tuple[int, ...],
+        *,
+        network: Network = "mlp",
+        width: int = 100,
+        members: int | None = None,
+        intervals: int = 8,
+        kernel: bool = True,
+        crossfit: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.crossfit = crossfit
+        self._scaling: QuantileScaling | ImageScaling
+        self.ensemble: Ensemble
+        if network == "mlp":
+            self._scaling = QuantileScaling(intervals)
+            self.ensemble = MLPEnsemble(n_classes, members=members or 6, width=width)
+        else:
+            self._scaling = ImageScaling()
+            module = build(network, shape, n_classes, seed=seed, width=width, depth=2)
+            self.ensemble = ModuleEnsemble(module, members=members or 3)
+        if self.ensemble.members < 2:
+            raise ValueError(f"members is {members}: an ensemble has at least 2")
+        self._kernel = KernelMembers(n_classes, members=self.members) if kernel and network == "mlp" else None
+        self._temperature, self._contrast, self._share = 1.0, 1.0, 0.0
+
+    @property
+    def members(self) -> int:
+        return self.ensemble.members
+
+    def fit(self, sample: Tensor, X: Tensor, y: Tensor, folds: Tensor, generator: torch.Generator) -> Tensor:
+        """Train anew on classes `[n]`, scaled by a sample of the stream; for each label what was held of it unseen."""
+        rows = self._scaling.fit(sample)(X)
+        hidden = folds if self.crossfit else torch.full_like(folds, -1)
+        self.ensemble.fit(rows, y, hidden, generator)
+        logits = self.ensemble.held_out(rows, folds)
+        self._temperature, self._share = temperature(logits, y), 0.0
+        networks = (logits / self._temperature).softmax(1)
+        if self._kernel is None or len(X) > MOST:
+            return networks
+        self._kernel.fit(rows, y, hidden)
+        scores = self._kernel.held_out(rows, folds)
+        self._contrast = CONTRAST / temperature(CONTRAST * scores, y)
+        mixed = {share: _mix(networks, (self._contrast * scores).softmax(1), share) for share in SHARES}
+        self._share = min(SHARES, key=lambda share: float(nn.functional.nll_loss(mixed[share].log(), y)))
+        return mixed[self._share]
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """The members' probabilities, `[member, block, class]`."""
+        rows = padded(self._scaling(X))
+        networks = (self.ensemble.logits(rows)[:, : len(X)] / self._temperature).softmax(2)
+        if self._kernel is None or self._share == 0:
+            return networks
+        return _mix(networks, (self._contrast * self._kernel.scores(rows)[:, : len(X)]).softmax(2), self._share)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "scaling": self._scaling.state_dict(),
+            "ensemble": self.ensemble.state_dict(),
+            "kernel": None if self._kernel is None or self._share == 0 else self._kernel.state_dict(),
+            "calibration": [self._temperature, self._contrast, self._share],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._scaling.load_state_dict(state["scaling"])
+        self.ensemble.load_state_dict(state["ensemble"])
+        if self._kernel is not None and state["kernel"] is not None:
+            self._kernel.load_state_dict(state["kernel"])
+        self._temperature, self._contrast, self._share = (float(value) for value in state["calibration"])
+
+
+def _mix(networks: Tensor, kernels: Tensor, share: float) -> Tensor:
+    return networks + share * (kernels - networks)

@@ -1,0 +1,91 @@
+"""What the next label is worth: measured on the labels bought so far, in the currency of their price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import Tensor
+
+PRIOR = 4.0
+"""The cost that a unit of disagreement removes, as long as little is measured."""
+UNSEEN = 20
+"""Labels at the stream's mean disagreement that those bought are averaged with."""
+DISCOUNT = 0.6
+"""The share of what a label saves that the labels bought after it would not have saved anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """How much a label saves, for each round to come and each label there is.
+
+    If costs fall with the logarithm of the number of labels at the rate gamma v(x), v the disagreement, then one more
+    average label saves gamma V / n a round, with V the mean of v on the stream, and a label at x saves that times
+    v(x) over the mean of those bought.
+
+    Attributes
+    ----------
+    gamma
+        What a unit of disagreement, in cost, has removed of the cost.
+    average
+        What an average label saves, times the number of labels.
+    each
+        The same for a label, for each unit of its disagreement.
+    risk
+        What an announcement is expected to cost on the stream.
+    reach
+        A squared distance within which observations are alike: a tenth of the variance of the stream.
+    """
+
+    gamma: float = 0.0
+    average: float = 0.0
+    each: float = 0.0
+    risk: float = 0.0
+    reach: float = 1.0
+
+    @classmethod
+    def measure(
+        cls,
+        bought: Mapping[str, Tensor],
+        now: Tensor,
+        stream: Mapping[str, Tensor],
+        *,
+        unit: float,
+        learnability: bool = True,
+    ) -> Worth:
+        """Compare what each label was expected to cost when it was bought with what it would cost unseen today.
+
+        Parameters
+        ----------
+        bought
+            Of every label: its disagreement `value`, its expected cost `soft` and the number of `labels` at the time,
+            nan where there was no model.
+        now
+            Its expected cost today, by a member that has not seen it.
+        stream
+            A sample: the disagreement `value`, the expected cost `risk`, and the observations `x`.
+        unit
+            The largest cost of a mistake.
+
+        Examples
+        --------
+        >>> labels = {"value": torch.full((50,), 0.1), "soft": torch.full((50,), 0.5), "labels": torch.full((50,), 50)}
+        >>> stream = {"value": torch.full((9,), 0.05), "risk": torch.full((9,), 0.2), "x": torch.zeros(9, 2)}
+        >>> [round(Worth.measure(labels, torch.full((50,), now), stream, unit=1).gamma, 1) for now in (0.5, 0.3)]
+        [4.0, 14.0]
+        """
+        known = ~bought["value"].isnan()
+        value = bought["value"][known]
+        removed = float((bought["soft"][known] - now[known]).sum()) / unit
+        grown = torch.log(len(now) / bought["labels"][known].clamp(min=1).float())
+        explained = float((value * grown).sum()) / unit
+        gamma = max(0.1, (removed + PRIOR) / (explained + 1.0)) if learnability else PRIOR
+        mean = float(stream["value"].mean())
+        paid = (float(value.sum()) + UNSEEN * mean) / (len(value) + UNSEEN)
+        saved = DISCOUNT * gamma * mean
+        reach = 0.1 * float(stream["x"].flatten(1).var(0, correction=0).sum())
+        return cls(gamma, saved, saved / max(paid, 1e-12), float(stream["risk"].mean()), reach)
+
+    def state_dict(self) -> dict[str, float]:
+        return asdict(self)
