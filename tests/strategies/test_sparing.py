@@ -170,13 +170,14 @@ def test_only_the_labels_of_the_class_that_changed_are_forgotten():
     assert np.mean([one.prediction == one.outcome for one in rounds[2500:]]) > 0.85
 
 
-def test_what_was_met_instead_is_suspected_next():
+def test_the_evidence_says_what_was_met_instead():
     evidence = Evidence(3)
     for clock in range(3):
-        evidence.bet(0, 0.0, 1.0, clock)
+        evidence.bet(0, 2, 0.0, 1.0, clock)
     assert evidence.against(0)
-    evidence.reset(0, [2])
-    assert [evidence.against(k) for k in range(3)] == [False, False, True]
+    assert evidence.instead == [[2, 2, 2], [], []]
+    evidence.reset([0, 2])
+    assert not evidence.against(0)
 
 
 def test_a_suspected_announcement_is_checked_more_often():
@@ -203,10 +204,10 @@ def test_no_change_is_noticed_where_there_is_none(run):
 
 
 def test_evidence_grows_with_sure_mistakes_only():
-    sure, unsure = Evidence(1), Evidence(1)
+    sure, unsure = Evidence(2), Evidence(2)
     for clock in range(4):
-        sure.bet(0, 0.0, 1.0, clock)
-        unsure.bet(0, 0.5, float(clock % 2), clock)
+        sure.bet(0, 1, 0.0, 1.0, clock)
+        unsure.bet(0, clock % 2, 0.5, float(clock % 2), clock)
     assert sure.wealth[0] > 1000
     assert unsure.wealth[0] < 3
 

@@ -22,7 +22,7 @@ class Bought:
     >>> bought = Bought(folds=2)
     >>> for k in range(4):
     ...     bought.add(torch.zeros(1), k % 2, None, clock=k, costs=torch.eye(2))
-    >>> bought.forget(1, since=2)
+    >>> bought.forget([1], since=2)
     >>> bought["y"].tolist(), bought["asked"].tolist(), bought["fold"].tolist()
     ([0, 0, 1], [0, 2, 3], [0, 1, 0])
     """
@@ -46,10 +46,10 @@ class Bought:
         row = {"y": y, "fold": len(self) % self.folds, "asked": asked, "labels": labels, "soft": soft, "value": value}
         self._memory.append(x=x, **{name: torch.tensor(one) for name, one in row.items()})
 
-    def forget(self, y: int, since: int) -> None:
-        """Keep no label of a class that was asked for before a round."""
+    def forget(self, classes: list[int], since: int) -> None:
+        """Keep no label of some classes that was asked for before a round."""
         state = self._memory.state_dict()
-        keep = (state["asked"] >= since) | (state["y"] != y)
+        keep = (state["asked"] >= since) | ~torch.isin(state["y"], torch.tensor(classes))
         kept = {name: column[keep] for name, column in state.items()}
         kept["fold"] = torch.arange(int(keep.sum())) % self.folds
         self._memory = Memory()

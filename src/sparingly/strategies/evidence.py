@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 SURPRISE = 3.0
 """Wealth against an announcement above which it is checked."""
-OWED = 8
-"""Answers that a class owes once it has been met in the place of another: two regions may share it, right by half."""
 
 
 class Evidence:
@@ -21,9 +19,9 @@ class Evidence:
 
     >>> evidence = Evidence(2)
     >>> for clock in range(3):
-    ...     grown = evidence.bet(announced=1, expected=0.0, met=1.0, clock=clock)
-    >>> round(grown), evidence.wealth[0], evidence.since[1]
-    (1158, 1.0, 0)
+    ...     grown = evidence.bet(announced=1, y=0, expected=0.0, met=1.0, clock=clock)
+    >>> round(grown), evidence.wealth[0], evidence.since[1], evidence.instead[1]
+    (1158, 1.0, 0, [0, 0, 0])
 
     References
     ----------
@@ -37,13 +35,15 @@ class Evidence:
         self.wealth = [1.0] * n_classes
         self.since = [0] * n_classes
         """When each wealth last rose from 1."""
-        self.owed = [0] * n_classes
+        self.instead: list[list[int]] = [[] for _ in range(n_classes)]
+        """The classes met in its place since then."""
 
-    def bet(self, announced: int, expected: float, met: float, clock: int) -> float:
-        """Settle one bet; both costs are shares of the largest. The wealth after it."""
-        self.owed[announced] = max(0, self.owed[announced] - 1)
+    def bet(self, announced: int, y: int, expected: float, met: float, clock: int) -> float:
+        """Settle one bet, the class being y; both costs are shares of the largest. The wealth after it."""
         if self.wealth[announced] <= 1:
-            self.since[announced] = clock
+            self.since[announced], self.instead[announced] = clock, []
+        if y != announced:
+            self.instead[announced].append(y)
         expected = min(1.0, expected + self.SLACK)
         factor = met * (1 + expected) / (2 * expected) + (1 - met) / 2
         self.wealth[announced] = max(1.0, self.wealth[announced] * factor)
@@ -51,17 +51,17 @@ class Evidence:
 
     def against(self, announced: int) -> bool:
         """Whether an announcement is under suspicion."""
-        return self.wealth[announced] > SURPRISE or self.owed[announced] > 0
+        return self.wealth[announced] > SURPRISE
 
-    def reset(self, announced: int, instead: Iterable[int]) -> None:
-        """Begin anew with one announcement; the classes that were met instead of it are under suspicion next."""
-        for other in instead:
-            self.owed[other] = OWED
-        self.wealth[announced] = 1.0
+    def reset(self, classes: list[int]) -> None:
+        """Begin anew with some announcements."""
+        for announced in classes:
+            self.wealth[announced] = 1.0
 
     def state_dict(self) -> dict[str, Any]:
-        return {"wealth": list(self.wealth), "since": list(self.since), "owed": list(self.owed)}
+        return {"wealth": list(self.wealth), "since": list(self.since), "instead": [list(one) for one in self.instead]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.wealth = [float(w) for w in state["wealth"]]
-        self.since, self.owed = ([int(t) for t in state[name]] for name in ("since", "owed"))
+        self.since = [int(t) for t in state["since"]]
+        self.instead = [[int(y) for y in one] for one in state["instead"]]

@@ -173,17 +173,21 @@ class Sparing(Strategy):
         question = self.questions.take(x)
         self.bought.add(x, y, question, clock=self.clock - 1, costs=self._costs)
         if question is not None and not math.isnan(question.risk) and question.clock > max(self.changes, default=-1):
-            self._watch(question, float(self._costs[question.announced, y]))
+            self._watch(question, y)
 
-    def _watch(self, question: Question, met: float) -> None:
-        """Hold what an announcement would have cost against what was expected; forget the past if it is too much."""
+    def _watch(self, question: Question, y: int) -> None:
+        """Hold what an announcement would have cost against what was expected; if it is too much, forget.
+
+        What is forgotten are the labels, from before the change, of the class and of those met in its place: where
+        two classes have swapped their names, labels of either are wrong.
+        """
         announced, least, unit = question.announced, float(self._costs.min()), self.rule.unit or 1.0
-        wealth = self.evidence.bet(announced, (question.risk - least) / unit, (met - least) / unit, question.clock)
-        if wealth < self.alarm:
+        expected, met = ((cost - least) / unit for cost in (question.risk, float(self._costs[announced, y])))
+        if self.evidence.bet(announced, y, expected, met, question.clock) < self.alarm:
             return
-        since = self.evidence.since[announced]
-        self.evidence.reset(announced, self.bought["y"][self.bought["asked"] >= since].tolist())
-        self.bought.forget(announced, since)
+        gone = [announced, *self.evidence.instead[announced]]
+        self.bought.forget(gone, self.evidence.since[announced])
+        self.evidence.reset(gone)
         self._reservoir.renew()
         self._last = (0, self.clock)
         self.changes.append(self.clock)
