@@ -101,7 +101,7 @@ class MLPEnsemble(Ensemble):
 
     def fit(self, X: Tensor, y: Tensor, folds: Tensor, generator: torch.Generator) -> None:
         self._draw(X.shape[1], generator)
-        n, steps = len(X), min(1000, 100 + len(X) // 4)
+        n, steps = len(X), min(1000, 150 + len(X) // 4)
         targets = nn.functional.one_hot(y, self.n_classes).float()
         weights = (folds[:, None] != torch.arange(self.members)).float() * (self.members / (self.members - 1) / BATCH)
         order = torch.cat([torch.randperm(n, generator=generator) for _ in range(steps * BATCH // n + 1)])

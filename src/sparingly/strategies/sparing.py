@@ -16,7 +16,7 @@ from sparingly.learning.networks import Network
 from sparingly.learning.scaling import Reservoir
 from sparingly.strategies.bought import Bought
 from sparingly.strategies.evidence import Evidence
-from sparingly.strategies.purchase import FIRST, Offer, Purchase
+from sparingly.strategies.purchase import FIRST, START, Offer, Purchase
 from sparingly.strategies.questions import Question, Questions
 from sparingly.strategies.strategy import Assessment, Strategy, Why
 from sparingly.strategies.worth import Worth
@@ -92,7 +92,7 @@ class Sparing(Strategy):
         members: int | None = None,
         prior_horizon: int = 2000,
         audit: float = 0.09,
-        alarm: float = 500.0,
+        alarm: float = 1000.0,
         intervals: int = 8,
         kernel: bool = True,
         learnability: bool = True,
@@ -172,7 +172,7 @@ class Sparing(Strategy):
         y = _outcome(self.game, action, symbol)
         question = self.questions.take(x)
         self.bought.add(x, y, question, clock=self.clock - 1, costs=self._costs)
-        if question is not None and not math.isnan(question.risk) and question.clock > max(self.changes, default=-1):
+        if question is not None and question.labels >= START and not math.isnan(question.risk):
             self._watch(question, y)
 
     def _watch(self, question: Question, y: int) -> None:
@@ -181,6 +181,8 @@ class Sparing(Strategy):
         What is forgotten are the labels, from before the change, of the class and of those met in its place: where
         two classes have swapped their names, labels of either are wrong.
         """
+        if question.clock <= max(self.changes, default=-1):
+            return
         announced, least, unit = question.announced, float(self._costs.min()), self.rule.unit or 1.0
         expected, met = ((cost - least) / unit for cost in (question.risk, float(self._costs[announced, y])))
         if self.evidence.bet(announced, y, expected, met, question.clock) < self.alarm:
