@@ -58,6 +58,29 @@ class TwoLayers:
         wide[torch.arange(len(x)), k] = x
         return torch.cat([dense, wide.flatten(1)], 1)
 
+    def epoch(
+        self, adam: FlatAdam, rows: Tensor, targets: Tensor, rng: np.random.Generator, batch: int, mean: bool
+    ) -> float:
+        """One pass in random order under a squared error, the mean or half the sum; the sum of the batches' values."""
+        (w1, b1, w2, b2), (g1, h1, g2, h2) = adam.views, adam.slope_views
+        t1, t2 = w1.T, w2.T
+        order = torch.from_numpy(rng.permutation(len(rows))).to(rows.device)
+        total = torch.zeros((), device=rows.device)
+        for x, y in zip(torch.split(rows[order], batch), torch.split(targets[order], batch), strict=True):
+            hidden = torch.addmm(b1, x, t1).relu_()
+            error = torch.addmm(b2, hidden, t2).sub_(y)
+            flat = error.view(-1)
+            torch.add(total, torch.dot(flat, flat), alpha=1 / flat.numel() if mean else 0.5, out=total)
+            if mean:
+                error *= 2 / flat.numel()
+            torch.mm(error.T, hidden, out=g2)
+            torch.sum(error, 0, out=h2)
+            back = torch.mm(error, w2).mul_(hidden.sign_())
+            torch.mm(back.T, x, out=g1)
+            torch.sum(back, 0, out=h1)
+            adam.step()
+        return float(total)
+
     def put_back(self, parameters: list[Tensor]) -> None:
         """Give the module its new parameters."""
         if isinstance(self.module, BlockNet):
@@ -97,28 +120,6 @@ class FlatAdam:
             amsgrad=False,
             maximize=False,
         )
-
-
-def epoch(adam: FlatAdam, rows: Tensor, targets: Tensor, rng: np.random.Generator, batch: int, mean: bool) -> float:
-    """One pass in random order under a squared error, the mean or half the sum; the sum of the batches' values."""
-    (w1, b1, w2, b2), (g1, h1, g2, h2) = adam.views, adam.slope_views
-    t1, t2 = w1.T, w2.T
-    order = torch.from_numpy(rng.permutation(len(rows))).to(rows.device)
-    total = torch.zeros((), device=rows.device)
-    for x, y in zip(torch.split(rows[order], batch), torch.split(targets[order], batch), strict=True):
-        hidden = torch.addmm(b1, x, t1).relu_()
-        error = torch.addmm(b2, hidden, t2).sub_(y)
-        flat = error.view(-1)
-        torch.add(total, torch.dot(flat, flat), alpha=1 / flat.numel() if mean else 0.5, out=total)
-        if mean:
-            error *= 2 / flat.numel()
-        torch.mm(error.T, hidden, out=g2)
-        torch.sum(error, 0, out=h2)
-        back = torch.mm(error, w2).mul_(hidden.sign_())
-        torch.mm(back.T, x, out=g1)
-        torch.sum(back, 0, out=h1)
-        adam.step()
-    return float(total)
 
 
 def _views(vector: Tensor, parameters: list[Tensor]) -> list[Tensor]:
