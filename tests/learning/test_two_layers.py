@@ -27,12 +27,13 @@ def data(kind: str) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("kind", ["mlp", "blocks", "blocks and dense"])
-@pytest.mark.parametrize("objective", ["mean_squared", "half_squared"])
+@pytest.mark.parametrize("objective", ["mean_squared", "half_squared", "cross_entropy"])
 @pytest.mark.parametrize("stop", [None, 0.05])
 @pytest.mark.parametrize("widest", [800, 0])
 def test_the_steps_are_those_of_the_general_loop(kind, objective, stop, widest, monkeypatch):
     monkeypatch.setattr(two_layers, "WIDEST_BLOCKS", widest)
     quick, x, y = data(kind)
+    y = y.softmax(1) if objective == "cross_entropy" else y
     slow = copy.deepcopy(quick)
     training = Training(epochs=12, batch=64, learning_rate=1e-2, stop=stop, objective=objective)
     made = training.fit(quick, x, y, np.random.default_rng(1), divisor=10.0)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from sparingly.learning.blocks import BlockNet
-from sparingly.learning.two_layers import FlatAdam
+from sparingly.learning.two_layers import FlatAdam, Slope
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class BlockLayers:
             target.copy_(value)
 
     def epoch(
-        self, adam: FlatAdam, rows: Tensor, targets: Tensor, rng: np.random.Generator, batch: int, mean: bool
+        self, adam: FlatAdam, rows: Tensor, targets: Tensor, rng: np.random.Generator, batch: int, slope: Slope
     ) -> float:
-        """One pass in random order under a squared error, the mean or half the sum; the sum of the batches' values."""
+        """One pass in random order; the sum of the batches' values."""
         order, sizes = self._order(rows, rng, batch)
         buffer = rows.new_empty(min(batch, len(rows)), rows.shape[1])
         total = torch.zeros((), device=rows.device)
         for at, counts in zip(torch.split(order, batch), sizes, strict=True):
             x = torch.index_select(rows, 0, at, out=buffer[: len(at)])
-            total += self._step(adam, x, targets[at], counts, mean)
+            total += self._step(adam, x, targets[at], counts, slope)
         return float(total)
 
     def _order(self, rows: Tensor, rng: np.random.Generator, batch: int) -> tuple[Tensor, list[list[int]]]:
@@ -57,7 +57,7 @@ class BlockLayers:
         sizes = torch.bincount(key, minlength=int(first[-1]) + n_classes).view(-1, n_classes).tolist()
         return order[torch.argsort(key, stable=True)], sizes
 
-    def _step(self, adam: FlatAdam, x: Tensor, y: Tensor, counts: list[int], mean: bool) -> Tensor:
+    def _step(self, adam: FlatAdam, x: Tensor, y: Tensor, counts: list[int], slope: Slope) -> Tensor:
         """One step on rows in the order of their classes, `counts` of each; the batch's value before it."""
         (bias, dense, *blocks, w2, b2), (bias_slope, dense_slope, *block_slopes, g2, h2) = adam.views, adam.slope_views
         n_dense = dense.shape[1]
@@ -67,17 +67,14 @@ class BlockLayers:
             if len(rows):
                 part.addmm_(rows, block.T)
         hidden.relu_()
-        error = torch.addmm(b2, hidden, w2.T).sub_(y)
-        value = error.square().mean() if mean else error.square().sum() / 2
-        if mean:
-            error *= 2 / error.numel()
+        error, value = slope(torch.addmm(b2, hidden, w2.T), y)
         torch.mm(error.T, hidden, out=g2)
         torch.sum(error, 0, out=h2)
         back = torch.mm(error, w2).mul_(hidden.sign_())
         torch.sum(back, 0, out=bias_slope)
         if n_dense:
             torch.mm(back.T, others, out=dense_slope)
-        for part, rows, slope in zip(torch.split(back, counts), own, block_slopes, strict=True):
-            torch.mm(part.T, rows, out=slope) if len(rows) else slope.zero_()
+        for part, rows, block_slope in zip(torch.split(back, counts), own, block_slopes, strict=True):
+            torch.mm(part.T, rows, out=block_slope) if len(rows) else block_slope.zero_()
         adam.step()
         return value

@@ -14,7 +14,7 @@ from sparingly.learning.adam import Adam
 from sparingly.learning.block_layers import BlockLayers
 from sparingly.learning.blocks import BlockNet
 from sparingly.learning.networks import MLP
-from sparingly.learning.two_layers import LARGEST, FlatAdam, TwoLayers
+from sparingly.learning.two_layers import LARGEST, SLOPES, FlatAdam, TwoLayers
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Training:
         self, module: nn.Module, inputs: Tensor, targets: Tensor, prepare: Callable[[Tensor], Tensor] | None
     ) -> tuple[TwoLayers | BlockLayers, Tensor] | None:
         """The module as few tensors and its inputs, if a quick loop can take them."""
-        if self.objective not in ("mean_squared", "half_squared") or bool(torch.isnan(targets).any()):
+        if self.objective not in SLOPES or bool(torch.isnan(targets).any()):
             return None
         view: TwoLayers | BlockLayers | None = TwoLayers.of(module)
         if view is not None and len(inputs) * view.parameters[0].shape[1] > LARGEST:
@@ -127,10 +127,10 @@ class Training:
     ) -> int:
         with torch.no_grad():
             adam = FlatAdam(view.parameters, self.learning_rate)
-            made, mean = 0, self.objective == "mean_squared"
+            made, slope = 0, SLOPES[self.objective]
             while made < self.epochs:
                 made += 1
-                total = view.epoch(adam, rows, targets, rng, self.batch, mean)
+                total = view.epoch(adam, rows, targets, rng, self.batch, slope)
                 if self.stop is not None and total / divisor <= self.stop:
                     break
             view.put_back(adam.views)
