@@ -76,13 +76,17 @@ def length(observations: int = 200_000) -> None:
             for start in range(0, observations, 10_000):
                 _in_calls(agent, _stream(10_000, seed=start))
                 sizes.append((start + 10_000, _memory()))
-            counting = _timed(agent.stats)
+            counting = [_timed(agent.stats), _timed(lambda: agent.over_time(60))]
+            _in_calls(agent, _stream(100, seed=observations))
+            counting += [_timed(agent.stats), _timed(lambda: agent.over_time(60))]
             labels = agent.stats().answered
         after = [size for at, size in sizes if at >= 20_000]
         print(f"memory at 20000 observations {after[0]:.0f} MB, at {observations} {after[-1]:.0f} MB ({labels} labels)")
         print(f"largest change in between {max(after) - min(after):.0f} MB; file {path.stat().st_size / 1e6:.0f} MB")
         seconds = _timed(lambda: sp.Agent.open(path).close())
-        print(f"the statistics of {observations} observations take {counting:.2f} s")
+        first, drawn, again, redrawn = (f"{1000 * seconds:.0f} ms" for seconds in counting)
+        print(f"the statistics of {observations} observations take {first} at first, {again} after 100 more")
+        print(f"over time, at 60 points: {drawn}, then {redrawn}")
         print(f"opening after {observations} observations takes {seconds:.2f} s")
 
 

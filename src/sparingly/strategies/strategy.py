@@ -98,7 +98,7 @@ class Assessment:
     values: Mapping[str, Any]
 
     def __len__(self) -> int:
-        return len(self.X)
+        return int(self.X.shape[0])
 
 
 class Strategy(abc.ABC):

@@ -12,7 +12,6 @@ from sparingly.live.agent import Agent
 from sparingly.live.errors import AgentError
 from sparingly.live.payloads import checked_payload
 from sparingly.live.records import Payload, Ticket
-from sparingly.live.service import looking
 from sparingly.live.service.access import Identity, allowed
 from sparingly.live.service.core import Here, Json, Name, Service, TheAgent
 from sparingly.live.service.images import checked_image, decoded, image_features
@@ -72,15 +71,7 @@ async def withdraw(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent,
 @router.get("/ticket", response_model=TicketOut)
 async def ticket(ticket: str, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> Json:
     """One ticket again, by its id."""
-    row = await here.call(looking.ticket_row, the_agent, ticket)
-    classes = the_agent.classes
-    return {
-        "id": row.id,
-        "prediction": classes[row.prediction],
-        "asks": bool(row.asks),
-        "action": row.action,
-        "why": row.why,
-    }
+    return dict(await here.call(the_agent.ticket, ticket))
 
 
 async def _observe(here: Service, agent: Agent, block: list[ObservationIn]) -> list[Ticket]:
@@ -129,7 +120,7 @@ def _count(features: Any, most: int, depth: int = 0) -> int:
         return len(features)
     if not isinstance(features, list):
         return 1
-    if depth == 3 or not any(isinstance(part, list) for part in features):
+    if depth == 3 or list not in map(type, features):
         return len(features)
     total = 0
     for part in features:
