@@ -111,6 +111,25 @@ def test_answering_by_mouse_by_key_and_back(served, people):
     assert {entry.expert for entry in history} == {"expert"}
 
 
+def test_a_key_pressed_while_the_page_is_busy(served, people):
+    """Undo waits for its turn, however long the service takes; an answer is dropped, for no one has seen what to."""
+    first, second = observe(served, 2)
+    page = people()
+    expect(choice(page, "dog")).to_be_visible()
+    held = []
+    page.route("**/answer", lambda route: held.append(route) if route.request.method == "POST" else route.continue_())
+    press(page, "2")
+    expect(page.locator("body")).to_have_class(re.compile("busy"))
+    page.keyboard.press("1")
+    page.keyboard.press("u")
+    page.unroute("**/answer")
+    held[0].continue_()
+    expect(page.locator("#news")).to_have_text("Taken back. The question is open again.")
+    assert [(entry.id, entry.status) for entry in served.agent.history()] == [(first, "open"), (second, "open")]
+    expect(page.locator("#shown td").first).to_have_text("0")
+    assert len(held) == 1
+
+
 def test_shortcuts_leave_the_browser_its_own_and_can_be_turned_off(served, people):
     observe(served, 2)
     page = people()

@@ -263,9 +263,12 @@ class Agent(Reading):
         """Take an observation back for good: it is not asked any more, and takes no answer."""
         self._change(ticket_id, lambda c, row, now: answering.set_aside(c, row, WITHDRAWN, None, now))
 
-    def reopen(self, ticket_id: str, *, expert: str | None = None) -> None:
-        """Undo: take an answer back and unlearn it, or put a question that was set aside on the table again."""
-        self._change(ticket_id, lambda c, row, now: answering.reopened(c, row, expert, now))
+    def reopen(self, ticket_id: str, *, expert: str | None = None, lease_seconds: float | None = None) -> None:
+        """Undo: take an answer back and unlearn it, or put a question that was set aside on the table again.
+
+        With `lease_seconds` it is lent to the named expert in the same breath, so that no one else gets it first.
+        """
+        self._change(ticket_id, lambda c, row, now: answering.reopened(c, row, expert, now, lease_seconds))
 
     def _change(self, ticket_id: str, rule: Callable[[Connection, Any, float], answering.Change | None]) -> None:
         with self._lock:

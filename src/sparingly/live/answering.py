@@ -109,7 +109,9 @@ def set_aside(connection: Connection, row: Any, status: str, expert: str | None,
     return Change(event, {"status": status, "expert": expert, "until": None, "closed": now})
 
 
-def reopened(connection: Connection, row: Any, expert: str | None, now: float) -> Change | None:
+def reopened(
+    connection: Connection, row: Any, expert: str | None, now: float, lease_seconds: float | None = None
+) -> Change | None:
     """An answer taken back, or a question set aside put on the table again; of skips, a named expert's own."""
     if row.status == WITHDRAWN:
         raise ConflictError(f"ticket {row.id!r} was withdrawn: it cannot be opened again")
@@ -126,7 +128,9 @@ def reopened(connection: Connection, row: Any, expert: str | None, now: float) -
         return None
     event = {"kind": journal.REOPENED, "voids": voids, "expert": expert}
     columns = {"status": OPEN if row.asks else ANNOUNCED, "symbol": None, "label": None, "learned": None}
-    return Change(event, {**columns, "expert": None, "until": None, "closed": None})
+    lent = expert is not None and lease_seconds is not None and row.asks
+    lease = {"expert": expert, "until": now + (lease_seconds or 0.0)} if lent else {"expert": None, "until": None}
+    return Change(event, {**columns, **lease, "closed": None})
 
 
 def check_lease(row: Any, expert: str | None, now: float) -> None:

@@ -116,7 +116,7 @@ def _undo(here: Service, name: str, agent: Agent, who: Identity, ticket: str) ->
         raise ConflictError(f"ticket {ticket!r} was answered by {entry.expert or 'someone else'}, not by {who.name}")
     if not entry.asks:
         raise ConflictError(f"ticket {ticket!r} was announced: there is no question to open again")
-    agent.reopen(ticket, expert=who.name)
+    agent.reopen(ticket, expert=who.name, lease_seconds=here.limits.lease_seconds)
     here.audit.note(who, "took back", agent=name, ticket=ticket)
     here.metrics.answers.labels(name, "took back").inc()
     question = agent.lend(ticket, who.name, lease_seconds=here.limits.lease_seconds)

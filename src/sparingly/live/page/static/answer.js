@@ -17,6 +17,12 @@ function act(work) {
   return running;
 }
 
+/** The same, but never dropped: it waits for its turn. */
+async function inTurn(work) {
+  while (busy) await running;
+  return act(work);
+}
+
 async function attempt(work) {
   busy = true;
   document.body.classList.add("busy");
@@ -154,10 +160,9 @@ function remember(asked, words) {
   show($("last"), true);
 }
 
-async function undo() {
-  await running;
-  if (!last) return;
-  act(async () => {
+function undo() {
+  return inTurn(async () => {
+    if (!last) return;
     const told = await call("POST", "/undo", { ticket: last.id });
     last = null;
     show($("last"), false);
@@ -199,6 +204,6 @@ rememberKeys();
 act(next);
 listen(({ open }) => {
   counts({ open });
-  if (!question) act(next);
+  inTurn(async () => question || next());
 });
 setInterval(() => question || act(next), 15000);
