@@ -122,7 +122,6 @@ def test_a_key_pressed_while_the_page_is_busy(served, people):
     expect(page.locator("body")).to_have_class(re.compile("busy"))
     page.keyboard.press("1")
     page.keyboard.press("u")
-    page.unroute("**/answer")
     held[0].continue_()
     expect(page.locator("#news")).to_have_text("Taken back. The question is open again.")
     assert [(entry.id, entry.status) for entry in served.agent.history()] == [(first, "open"), (second, "open")]
@@ -152,6 +151,21 @@ def test_a_question_comes_by_itself_and_the_guess_only_after(served, people):
     expect(choice(page, "cat")).to_be_visible()
     expect(page.locator("#hint")).to_be_hidden()
     expect(page.locator("#why")).to_have_text("It asks about everything.")
+
+
+def test_a_question_that_comes_while_the_page_looks_for_one_is_not_missed(served, people):
+    """The page has been told that there is none, but has not heard it yet."""
+    page = people()
+    expect(page.get_by_role("heading", name="Nothing to answer")).to_be_visible()
+    held = []
+    page.route("**/questions", lambda route: held.append((route, route.fetch())), times=1)
+    page.evaluate("void act(next)")
+    page.wait_for_function("document.body.classList.contains('busy')")
+    observe(served)
+    expect(page.locator("#open")).to_have_text("1")
+    route, none = held[0]
+    route.fulfill(response=none)
+    expect(choice(page, "cat")).to_be_visible(timeout=7000)
 
 
 def test_two_people_never_have_the_same_question(served, people):

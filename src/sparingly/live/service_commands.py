@@ -54,6 +54,7 @@ def serve(
     chosen = {"query_cost": query_cost, "strategy": strategy, "audit_rate": audit_rate, "reveal": reveal}
     chosen |= {"max_open": max_open, "max_per_day": max_per_day}
     running.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], chosen)
+    service.agents.open_all()
     secret = running.first_token(service)
     typer.echo(f"sparingly serves {', '.join(service.agents.names())} at {running.address(listener)}")
     if secret is not None:

@@ -15,14 +15,14 @@ from sparingly.live.records import Payload, Ticket
 from sparingly.live.service.access import Identity, allowed
 from sparingly.live.service.core import Here, Json, Name, Service, TheAgent
 from sparingly.live.service.images import checked_image, decoded, image_features
-from sparingly.live.service.models import BlockIn, DoneOut, ObservationIn, PayloadIn, TicketIn, TicketOut, TicketsOut
+from sparingly.live.service.models import BlockIn, DoneOut, ObservationIn, PayloadIn, TicketIn, TicketsOut
 from sparingly.live.service.tokens import ADMIN, PRODUCER
 
 router = APIRouter(prefix="/api/agents/{agent}", tags=["observe"])
 Producer = Annotated[Identity, allowed(PRODUCER, ADMIN)]
 
 
-@router.post("/observations", response_model=TicketOut)
+@router.post("/observations", response_model=Ticket)
 async def observe(body: ObservationIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> JSONResponse:
     """Decide on one observation; it is on disk when the answer comes."""
     _check_count(body.features, here)
@@ -43,7 +43,7 @@ async def observe_many(body: BlockIn, agent: Name, here: Here, the_agent: TheAge
     return JSONResponse({"tickets": [dict(ticket) for ticket in tickets]})
 
 
-@router.post("/observations/image", response_model=TicketOut)
+@router.post("/observations/image", response_model=Ticket)
 async def observe_image(
     agent: Name,
     here: Here,
@@ -68,7 +68,7 @@ async def withdraw(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent,
     return {"ticket": body.ticket, "status": "withdrawn"}
 
 
-@router.get("/ticket", response_model=TicketOut)
+@router.get("/ticket", response_model=Ticket)
 async def ticket(ticket: str, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> Json:
     """One ticket again, by its id."""
     return dict(await here.call(the_agent.ticket, ticket))
