@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sparingly.games import Game
@@ -190,6 +192,14 @@ class Agent(Reading):
     ) -> list[Ticket]:
         """Decide on a block of observations in order, all of them on disk in one go or none."""
         return self._observe(rows(X), ids, payloads)
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """How likely each class is held to be by now, `[block, class]`: the larger, the likelier; nothing is kept."""
+        block = [self._store.settings.schema.read(x) for x in rows(X)]
+        with self._lock, self._reading() as connection:
+            mind = self._wake()
+            mind.follow(connection, self._store.head(connection))
+            return mind.scores(block)
 
     def _observe(self, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None) -> list[Ticket]:
         observing.check_lengths(X, ids=ids, payloads=payloads)

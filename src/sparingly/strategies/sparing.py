@@ -15,7 +15,7 @@ from sparingly.learning.counts import padded
 from sparingly.learning.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
 from sparingly.learning.memory import Memory
 from sparingly.learning.networks import Network, build
-from sparingly.learning.scaling import ImageScaling, QuantileScaling, Reservoir
+from sparingly.learning.scaling import ImageScaling, QuantileScaling, Reservoir, Unscaled
 from sparingly.strategies.questions import Evidence, Question, Questions
 from sparingly.strategies.strategy import Assessment, Strategy, Why
 
@@ -58,7 +58,8 @@ class Sparing(Strategy):
         A number, or a shape such as (1, 28, 28).
     network, width, members
         "mlp" (six networks of one hidden layer of `width` units, trained as one), "lenet", any module, or a function
-        of (shape, outputs); others than "mlp" have three members unless told.
+        of (shape, outputs); others than "mlp" have three members unless told. Or an `Ensemble` of models of any kind,
+        which sees the features as they are.
     prior_horizon
         Rounds to come that are taken for granted before any has been seen.
     audit
@@ -92,7 +93,7 @@ class Sparing(Strategy):
         game: Game,
         n_features: int | tuple[int, ...],
         *,
-        network: Network = "mlp",
+        network: Network | Ensemble = "mlp",
         width: int = 100,
         members: int | None = None,
         prior_horizon: int = 2000,
@@ -112,11 +113,13 @@ class Sparing(Strategy):
         self._costs = torch.from_numpy(game.costs[:n].astype(np.float32))
         self._price = torch.from_numpy(game.costs[self.expert].astype(np.float32))
         self._worst = float(game.costs[:n].max() - game.costs[:n].min())
-        self._scaling: QuantileScaling | ImageScaling
+        self._scaling: QuantileScaling | ImageScaling | Unscaled
         self.ensemble: Ensemble
         if network == "mlp":
             self._scaling = QuantileScaling(intervals)
             self.ensemble = MLPEnsemble(n, members=members or 6, width=width)
+        elif isinstance(network, Ensemble):
+            self._scaling, self.ensemble = Unscaled(), network
         else:
             self._scaling = ImageScaling()
             module = build(network, self.shape, n, seed=seed, width=width, depth=2)

@@ -157,7 +157,7 @@ class AgentsOut(BaseModel):
 
 class TokenIn(Strict):
     name: StrictStr = Field(min_length=1, max_length=80)
-    role: Literal["producer", "expert", "admin"]
+    role: Literal["producer", "expert", "host", "admin"]
 
 
 class TokenOut(BaseModel):
