@@ -166,7 +166,8 @@ class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: igno
         X = self._rows(candidates, reset=not hasattr(self, "n_features_in_"))
         self._strategy = self._begun(getattr(self, "classes_", self._named()), X.shape[1])
         _decisions(self._strategy, X)
-        self._awaited = getattr(self, "_awaited", Counter())
+        if not hasattr(self, "_awaited"):
+            self._awaited = Counter[bytes]()
         self._awaited.update(X[place].tobytes() for place in np.asarray(queried_indices, dtype=int))
         return self
 

@@ -100,7 +100,7 @@ def hashed_words(text: str, width: int = WORDS) -> list[float]:
     """A text as the square roots of how often its words occur, each word at the place that its hash gives.
 
     >>> hashed_words("win money, win", 4)
-    [0.0, 0.0, 1.0, 1.4142135623730951]
+    [1.0, 0.0, 1.4142135623730951, 0.0]
     """
     counts = np.zeros(width)
     for word in _WORD.findall(text.lower()):
@@ -113,7 +113,7 @@ def ticket_id(project: Any, task: Mapping[str, Any], features: Any) -> str:
     """The ticket of a task with this content; another content is another ticket.
 
     >>> ticket_id("3.1763251200", {"id": 17}, [1.0, 2.0])
-    'label-studio.3.17.6d3bbd25'
+    'label-studio.3.17.4a2b53f1'
     """
     content = hashlib.blake2b(json.dumps(features, sort_keys=True).encode(), digest_size=4).hexdigest()
     return f"label-studio.{str(project).partition('.')[0]}.{task.get('id')}.{content}"
