@@ -219,6 +219,18 @@ def test_the_dashboard_moves(served, people):
     expect(page.locator("#chart-cost svg path.line")).to_have_count(3)
 
 
+def test_before_the_first_observation_the_pages_say_so_and_what_to_do(served, people, url):
+    page = people("admin")
+    expect(page.locator("#start pre")).to_contain_text(f"curl {url}/api/agents/default/observations")
+    page.get_by_role("link", name="Answer").click()
+    expect(page.locator("#idle-text")).to_contain_text("Nothing has been observed yet")
+    served.agent.withdraw(*observe(served))
+    expect(page.locator("#idle-text")).to_contain_text("sure enough for now")
+    page.get_by_role("link", name="Dashboard").click()
+    expect(page.locator("#recent")).to_contain_text("withdrawn")
+    expect(page.locator("#start")).to_be_hidden()
+
+
 def test_a_lost_lease_is_told_and_the_next_question_comes(served, people):
     first, _ = observe(served, 2)
     page = people()

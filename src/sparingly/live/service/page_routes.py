@@ -103,5 +103,6 @@ def _person(request: Request) -> Identity | None:
 
 
 def _html(template: str, request: Request, here: Service, status: int = 200, **values: Any) -> HTMLResponse:
-    text = _templates.get_template(template).render(who=_person(request), path=request.url.path, **values)
+    known = {"who": _person(request), "path": request.url.path, "origin": str(request.base_url).rstrip("/")}
+    text = _templates.get_template(template).render(**known, **values)
     return HTMLResponse(text, status)

@@ -7,6 +7,7 @@ const SHORTCUTS = [..."123456789", ...LETTERS];
 let question = null;
 let keys = [];
 let openNow = 0;
+let events = null;
 let busy = false;
 let running = Promise.resolve();
 let last = null;
@@ -80,7 +81,9 @@ function idle() {
   $("idle-title").textContent = others ? "Nothing for you just now" : "Nothing to answer";
   $("idle-text").textContent = others
     ? "Open questions are with other people, or you have skipped them. The next one appears here by itself."
-    : "The agent is sure enough for now. The next question appears here by itself.";
+    : events === 0
+      ? "Nothing has been observed yet. The first question appears here by itself."
+      : "The agent is sure enough for now. The next question appears here by itself.";
 }
 
 function sentence(words) {
@@ -202,8 +205,10 @@ addEventListener("pagehide", () => {
 addEventListener("pageshow", (event) => event.persisted && act(next));
 rememberKeys();
 act(next);
-listen(({ open }) => {
+listen(({ events: happened, open }) => {
+  events = happened;
   counts({ open });
+  if (!question) idle();
   inTurn(async () => question || next());
 });
 setInterval(() => question || act(next), 15000);
