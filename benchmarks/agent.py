@@ -1,6 +1,6 @@
 """The live agent: durable observations a second, the wait for a ticket while it trains, memory and opening at length.
 
-`python -m benchmarks.agent rate wait length` runs only the parts that are named.
+`python -m benchmarks.agent rate wait length counting` runs only the parts that are named.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SETTINGS: dict[str, Any] = {"classes": ["cat", "dog", "bird"], "n_features": FEA
 def main() -> None:
     """Every part in turn."""
     torch.set_num_threads(1)
-    for part in (rate, wait, length):
+    for part in (rate, wait, length, counting):
         part()
 
 
@@ -76,14 +76,36 @@ def length(observations: int = 200_000) -> None:
             for start in range(0, observations, 10_000):
                 _in_calls(agent, _stream(10_000, seed=start))
                 sizes.append((start + 10_000, _memory()))
-            counting = _timed(agent.stats)
             labels = agent.stats().answered
         after = [size for at, size in sizes if at >= 20_000]
         print(f"memory at 20000 observations {after[0]:.0f} MB, at {observations} {after[-1]:.0f} MB ({labels} labels)")
         print(f"largest change in between {max(after) - min(after):.0f} MB; file {path.stat().st_size / 1e6:.0f} MB")
         seconds = _timed(lambda: sp.Agent.open(path).close())
-        print(f"the statistics of {observations} observations take {counting:.2f} s")
         print(f"opening after {observations} observations takes {seconds:.2f} s")
+
+
+def counting(observations: int = 200_000) -> None:
+    """How long the statistics of a long life take, at first and when little has happened since."""
+    with tempfile.TemporaryDirectory() as folder:
+        made: dict[str, Any] = {"strategy": "random", "options": {"p": 0.05}, **SETTINGS}
+        with sp.Agent(path=f"{folder}/agent.db", **made) as agent:
+            for start in range(0, observations, 1000):
+                agent.observe_many(_stream(1000, seed=start))
+            for when in ("at first", "after 100 more, and answers to 50 old questions"):
+                seconds = [_processor(agent.stats), _processor(lambda: agent.over_time(60))]
+                told, drawn = (f"{1000 * one:.0f} ms" for one in seconds)
+                print(f"the statistics of {observations} observations {when}: {told}, over time {drawn} of a processor")
+                agent.observe_many(_stream(100, seed=observations))
+                pending = agent.pending()
+                for ticket in pending[:: max(1, len(pending) // 50)][:50]:
+                    agent.answer(ticket.id, "cat")
+
+
+def _processor(call: Callable[[], Any]) -> float:
+    """The processor time of a call, whatever else the machine is busy with."""
+    began = time.process_time()
+    call()
+    return time.process_time() - began
 
 
 def _stream(n: int, seed: int = 0) -> np.ndarray:
@@ -147,5 +169,5 @@ def _memory() -> float:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for named in sys.argv[1:] or ["rate", "wait", "length"]:
-        {"rate": rate, "wait": wait, "length": length}[named]()
+    for named in sys.argv[1:] or ["rate", "wait", "length", "counting"]:
+        {"rate": rate, "wait": wait, "length": length, "counting": counting}[named]()

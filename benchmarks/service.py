@@ -16,7 +16,9 @@ import numpy as np
 
 from sparingly.live.service.core import Service
 
-CLIENTS, SECONDS, FEATURES = 16, 6.0, 20
+CLIENTS, SECONDS, WARM, FEATURES = 16, 6.0, 1.0, 20
+ANSWERS = 50
+"""Answers a second while an agent trains: as many as a roomful of people give."""
 SINGLE_LIMIT, BLOCK_LIMIT = 300.0, 5000.0
 
 
@@ -47,20 +49,26 @@ async def _measure(port: int, token: str, service: int) -> None:
             ("single observations", "observations", _one, 1, SINGLE_LIMIT),
             ("observations in calls of 100", "observations/batch", _hundred, 100, BLOCK_LIMIT),
         ):
-            before = _processor_seconds(service)
-            rate, times = await _load(port, token, f"/api/agents/{agent}/{path}", body, count)
-            spent = (_processor_seconds(service) - before) / (count * len(times))
-            _tell(f"{what}, {CLIENTS} clients, {when}", rate, times, spent, limit)
+            await _load(port, token, f"/api/agents/{agent}/{path}", body, WARM)
+            before, others = _processor_seconds(service), _busy_seconds(service)
+            seconds, times = await _load(port, token, f"/api/agents/{agent}/{path}", body, SECONDS)
+            spent = _processor_seconds(service) - before
+            others = (_busy_seconds(service) - others) / seconds
+            _tell(f"{what}, {CLIENTS} clients, {when}", count, seconds, times, spent, others, limit)
         if answering is not None:
             answering.cancel()
 
 
-def _tell(what: str, rate: float, times: list[float], spent: float, limit: float) -> None:
+def _tell(what: str, count: int, seconds: float, times: list[float], spent: float, others: float, limit: float) -> None:
+    rate = count * len(times) / seconds
     p50, p99 = np.percentile(times, [50, 99]) * 1000
     verdict = "ok" if rate >= limit else "MISSED"
     print(f"{what}: {rate:.0f}/s (limit {limit:.0f}: {verdict}), p50 {p50:.1f} ms, p99 {p99:.1f} ms")
-    load = os.getloadavg()[0]
-    print(f"  the service used {1000 * spent:.2f} ms of a processor an observation; the machine's load was {load:.1f}")
+    each = 1000 * spent / (count * len(times))
+    print(
+        f"  the service used {each:.3f} ms of a processor an observation, {spent / seconds:.2f} processors in all; "
+        f"its trainers {others:.2f}; the machine's load was {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
+    )
 
 
 def _processor_seconds(process: int) -> float:
@@ -69,13 +77,19 @@ def _processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def _busy_seconds(process: int) -> float:
+    """What the processes that it has started have used."""
+    threads = Path(f"/proc/{process}/task").iterdir()
+    return sum(_processor_seconds(int(child)) for one in threads for child in (one / "children").read_text().split())
+
+
 async def _load(
-    port: int, token: str, path: str, body: Callable[[np.random.Generator], object], count: int
+    port: int, token: str, path: str, body: Callable[[np.random.Generator], object], lasts: float
 ) -> tuple[float, list[float]]:
-    """Observations a second and the seconds each call took, from clients that each wait for the reply."""
+    """The seconds it lasted and those each call took, from clients that each wait for the reply."""
     times: list[float] = []
     bodies = [json.dumps(body(np.random.default_rng(i))).encode() for i in range(CLIENTS)]
-    end = time.perf_counter() + SECONDS
+    end = time.perf_counter() + lasts
 
     async def client(content: bytes) -> None:
         talk = await _Talk.open(port, token)
@@ -86,20 +100,23 @@ async def _load(
 
     began = time.perf_counter()
     await asyncio.gather(*(client(content) for content in bodies))
-    return count * len(times) / (time.perf_counter() - began), times
+    return time.perf_counter() - began, times
 
 
 async def _answer(port: int, token: str, agent: str) -> None:
-    """Someone who answers as fast as the service lets them, so that there is always something to learn."""
+    """People who answer, many in a second, so that there is always something to learn."""
     talk = await _Talk.open(port, token)
     rng = np.random.default_rng(1)
     await talk.post(f"/api/agents/{agent}/observations/batch", json.dumps(_hundred(rng)).encode())
+    began, answers = time.perf_counter(), 0
     while True:
         told = await talk.post(f"/api/agents/{agent}/questions?limit=20", b"")
         for question in told["questions"]:
             label = "abc"[int(np.argmax(question["features"][:3]))]
             body = {"ticket": question["id"], "label": label}
             await talk.post(f"/api/agents/{agent}/answer", json.dumps(body).encode())
+            answers += 1
+            await asyncio.sleep(max(0.0, began + answers / ANSWERS - time.perf_counter()))
         await asyncio.sleep(0.01)
 
 

@@ -28,7 +28,7 @@ app.command()(strategies)
 app.command()(demo)
 experiments.register(app)
 app.add_typer(agent, name="agent")
-service.register(app)
+service.register(app, routers=["sparingly.adapters.label_studio"])
 app.command()(simulate)
 
 

@@ -1,4 +1,4 @@
-"""The quick loop for two layers makes the steps of the general one."""
+"""The quick loops for two layers, and for blocks, make the steps of the general one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from sparingly.learning import two_layers
 from sparingly.learning.blocks import BlockNet
 from sparingly.learning.networks import MLP
 from sparingly.learning.training import Training
@@ -26,14 +27,17 @@ def data(kind: str) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("kind", ["mlp", "blocks", "blocks and dense"])
-@pytest.mark.parametrize("objective", ["mean_squared", "half_squared"])
+@pytest.mark.parametrize("objective", ["mean_squared", "half_squared", "cross_entropy"])
 @pytest.mark.parametrize("stop", [None, 0.05])
-def test_the_steps_are_those_of_the_general_loop(kind, objective, stop, monkeypatch):
+@pytest.mark.parametrize("widest", [800, 0])
+def test_the_steps_are_those_of_the_general_loop(kind, objective, stop, widest, monkeypatch):
+    monkeypatch.setattr(two_layers, "WIDEST_BLOCKS", widest)
     quick, x, y = data(kind)
+    y = y.softmax(1) if objective == "cross_entropy" else y
     slow = copy.deepcopy(quick)
     training = Training(epochs=12, batch=64, learning_rate=1e-2, stop=stop, objective=objective)
     made = training.fit(quick, x, y, np.random.default_rng(1), divisor=10.0)
-    monkeypatch.setattr(TwoLayers, "of", classmethod(lambda cls, module: None))
+    monkeypatch.setattr(Training, "_quick", lambda *given: None)
     assert training.fit(slow, x, y, np.random.default_rng(1), divisor=10.0) == made
     for ours, theirs in zip(quick.parameters(), slow.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-3)
@@ -44,7 +48,7 @@ def test_inputs_are_prepared_once_and_alike(monkeypatch):
     slow = copy.deepcopy(quick)
     training = Training(epochs=3, objective="mean_squared")
     training.fit(quick, x[:, :1], y, np.random.default_rng(1), prepare=lambda rows: rows.repeat(1, 7))
-    monkeypatch.setattr(TwoLayers, "of", classmethod(lambda cls, module: None))
+    monkeypatch.setattr(Training, "_quick", lambda *given: None)
     training.fit(slow, x[:, :1], y, np.random.default_rng(1), prepare=lambda rows: rows.repeat(1, 7))
     torch.testing.assert_close(quick(x), slow(x), atol=1e-5, rtol=1e-4)
 
@@ -53,7 +57,7 @@ def test_what_is_frozen_or_unknown_or_deep_goes_the_general_way():
     net, x, y = data("mlp")
     assert TwoLayers.of(net) is not None
     assert TwoLayers.of(MLP((7,), 3, depth=3)) is None
-    assert TwoLayers.of(BlockNet(10, 784, 5)) is None
+    assert TwoLayers.of(BlockNet(10, 784, 5)) is None, "BlockLayers takes it"
     net.layers[0].requires_grad_(False)
     frozen = net.layers[0].weight.clone()
     assert TwoLayers.of(net) is None

@@ -6,12 +6,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sparingly as sp
 from tests.live.postgres import Server
 
+Make = Callable[..., sp.Agent]
 QUICK = {"epochs": 2, "width": 16}
+
+
+def stream(n: int, seed: int = 0) -> np.ndarray:
+    """Observations of three features."""
+    return np.random.default_rng(seed).normal(size=(n, 3))
 
 
 class Clock:

@@ -73,6 +73,12 @@ class Streams:
         self.threads = [threading.Thread(target=self.observe, args=(url, producer, i)) for i in range(CLIENTS)]
         self.threads += [threading.Thread(target=self.answer, args=(url, secret)) for secret in experts]
 
+    def wait_for_more(self) -> None:
+        """Each life gets something done before it ends, however slow the machine is."""
+        observed, answered, end = len(self.observed), len(self.answered), time.monotonic() + 20
+        while (len(self.observed) <= observed or len(self.answered) <= answered) and time.monotonic() < end:
+            time.sleep(0.002)
+
     def observe(self, url: str, token: str, number: int) -> None:
         rng = np.random.default_rng(number)
         with sp.Client(url, token, patience=60, timeout=5) as client:
@@ -158,6 +164,7 @@ def main(place: str, kills: int) -> None:
     for thread in streams.threads:
         thread.start()
     for _ in range(kills):
+        streams.wait_for_more()
         time.sleep(chance.uniform(0.02, 0.35))
         supervisor.kill(again=True)
         wait_until_ready(url)

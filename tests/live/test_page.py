@@ -111,6 +111,24 @@ def test_answering_by_mouse_by_key_and_back(served, people):
     assert {entry.expert for entry in history} == {"expert"}
 
 
+def test_a_key_pressed_while_the_page_is_busy(served, people):
+    """Undo waits for its turn, however long the service takes; an answer is dropped, for no one has seen what to."""
+    first, second = observe(served, 2)
+    page = people()
+    expect(choice(page, "dog")).to_be_visible()
+    held = []
+    page.route("**/answer", lambda route: held.append(route) if route.request.method == "POST" else route.continue_())
+    press(page, "2")
+    expect(page.locator("body")).to_have_class(re.compile("busy"))
+    page.keyboard.press("1")
+    page.keyboard.press("u")
+    held[0].continue_()
+    expect(page.locator("#news")).to_have_text("Taken back. The question is open again.")
+    assert [(entry.id, entry.status) for entry in served.agent.history()] == [(first, "open"), (second, "open")]
+    expect(page.locator("#shown td").first).to_have_text("0")
+    assert len(held) == 1
+
+
 def test_shortcuts_leave_the_browser_its_own_and_can_be_turned_off(served, people):
     observe(served, 2)
     page = people()
@@ -133,6 +151,21 @@ def test_a_question_comes_by_itself_and_the_guess_only_after(served, people):
     expect(choice(page, "cat")).to_be_visible()
     expect(page.locator("#hint")).to_be_hidden()
     expect(page.locator("#why")).to_have_text("It asks about everything.")
+
+
+def test_a_question_that_comes_while_the_page_looks_for_one_is_not_missed(served, people):
+    """The page has been told that there is none, but has not heard it yet."""
+    page = people()
+    expect(page.get_by_role("heading", name="Nothing to answer")).to_be_visible()
+    held = []
+    page.route("**/questions", lambda route: held.append((route, route.fetch())), times=1)
+    page.evaluate("void act(next)")
+    page.wait_for_function("document.body.classList.contains('busy')")
+    observe(served)
+    expect(page.locator("#open")).to_have_text("1")
+    route, none = held[0]
+    route.fulfill(response=none)
+    expect(choice(page, "cat")).to_be_visible(timeout=7000)
 
 
 def test_two_people_never_have_the_same_question(served, people):
@@ -184,6 +217,18 @@ def test_the_dashboard_moves(served, people):
     expect(page.locator("#experts")).to_contain_text("expert")
     expect(page.locator("#cost")).to_have_text("1")
     expect(page.locator("#chart-cost svg path.line")).to_have_count(3)
+
+
+def test_before_the_first_observation_the_pages_say_so_and_what_to_do(served, people, url):
+    page = people("admin")
+    expect(page.locator("#start pre")).to_contain_text(f"curl {url}/api/agents/default/observations")
+    page.get_by_role("link", name="Answer").click()
+    expect(page.locator("#idle-text")).to_contain_text("Nothing has been observed yet")
+    served.agent.withdraw(*observe(served))
+    expect(page.locator("#idle-text")).to_contain_text("sure enough for now")
+    page.get_by_role("link", name="Dashboard").click()
+    expect(page.locator("#recent")).to_contain_text("withdrawn")
+    expect(page.locator("#start")).to_be_hidden()
 
 
 def test_a_lost_lease_is_told_and_the_next_question_comes(served, people):

@@ -111,6 +111,43 @@ def test_undo_lends_the_question_again_to_whoever_took_it_back(ask):
     assert ask(EXPERT, "POST", f"{AT}/answer", {"ticket": first, "label": "cat"}).status_code == 200
 
 
+def test_a_question_taken_back_goes_to_no_one_else_in_between(ask, served, monkeypatch):
+    """Whoever asks for questions just as an answer is taken back does not get that one."""
+    ticket = observed(ask)
+    lent(ask)
+    ask(EXPERT, "POST", f"{AT}/answer", {"ticket": ticket, "label": "dog"})
+    reopen, others = type(served.agent).reopen, []
+
+    def reopen_and_look(agent, *args, **more):
+        reopen(agent, *args, **more)
+        others.extend(agent.questions("someone quick"))
+
+    monkeypatch.setattr(type(served.agent), "reopen", reopen_and_look)
+    assert ask(EXPERT, "POST", f"{AT}/undo", {"ticket": ticket}).json()["question"]["id"] == ticket
+    assert others == []
+
+
+def test_a_skip_taken_back_is_ones_own(ask, served):
+    ticket = observed(ask)
+    served.tokens["other"] = served.service.tokens.create("other", "expert")[1]
+    for role in (EXPERT, "other"):
+        assert lent(ask, role)[0]["id"] == ticket
+        ask(role, "POST", f"{AT}/skip", {"ticket": ticket})
+    assert ask(EXPERT, "POST", f"{AT}/undo", {"ticket": ticket}).status_code == 200
+    ask(EXPERT, "POST", f"{AT}/release", {"ticket": ticket})
+    assert lent(ask, "other") == [], "they have skipped it"
+
+
+def test_a_ticket_of_another_agent_is_unknown_here(ask):
+    ask(ADMIN, "POST", "/api/agents", {"name": "fruit", "classes": ["cat", "dog"], "strategy": "always_ask"})
+    ask(PRODUCER, "POST", "/api/agents/fruit/observations", {**X, "id": "theirs"})
+    for what in ("answer", "correct", "skip", "dont-know", "undo", "release", "withdraw"):
+        body = {"ticket": "theirs", **({"label": "dog"} if what in ("answer", "correct") else {})}
+        refused = ask(ADMIN, "POST", f"{AT}/{what}", body)
+        assert (refused.status_code, refused.json()) == (404, {"error": "there is no ticket 'theirs'"})
+    assert ask(ADMIN, "GET", "/api/agents/fruit/history").json()["tickets"][0]["status"] == "open"
+
+
 def test_an_expert_corrects_what_was_their_own_and_an_admin_anything(ask, served):
     ticket = observed(ask)
     body = {"ticket": ticket, "label": "cat"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import socket
 import sqlite3
 import time
@@ -186,6 +187,27 @@ def test_a_client_that_hangs_up_in_the_middle_harms_no_one(served):
         told = httpx.post(f"{url}{AT}/observations", json={"features": [1, 2, 3]}, headers=served.headers(PRODUCER))
         assert told.status_code == 200
         assert len(served.agent.history()) == 1
+
+
+@pytest.mark.parametrize("told", ["content-length: 104857600", "transfer-encoding: chunked"])
+def test_a_hundred_megabytes_are_refused_and_whoever_sends_them_is_told(served, told):
+    """By a client that listens only when it has sent everything, as most do; none of it is kept in memory."""
+    with served.on_a_socket() as url:
+        where = urlsplit(url)
+        sender = socket.create_connection((where.hostname, where.port), timeout=20)
+        head = f"POST {AT}/observations HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{told}\r\n"
+        sender.sendall(f"{head}authorization: Bearer {served.tokens[PRODUCER]}\r\n\r\n".encode())
+        piece, before = b"x" * 2**20, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _ in range(100):
+            sender.sendall(b"%x\r\n%s\r\n" % (len(piece), piece) if "chunked" in told else piece)
+        sender.sendall(b"0\r\n\r\n" if "chunked" in told else b"")
+        reply = sender.recv(65536).decode()
+        assert reply.startswith("HTTP/1.1 413")
+        assert "16777216" in reply
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
+        sender.close()
+        assert httpx.get(f"{url}/health").status_code == 200
+        assert served.agent.history() == []
 
 
 def test_events_tell_that_the_agent_moved(served):

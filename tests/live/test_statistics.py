@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import sparingly as sp
+from sparingly.live import tally
+from sparingly.live.errors import ConflictError
+from sparingly.live.records import Statistics
+from sparingly.live.statistics import over_time, statistics
+from sparingly.live.tally import Tally
 
 Make = Callable[..., sp.Agent]
 
@@ -81,3 +87,53 @@ def test_an_agent_that_has_seen_nothing(make: Make) -> None:
     stats = make().stats()
     assert (stats.observations, stats.cost, stats.accuracy, stats.never_asking) == (0, 0.0, None, 0.0)
     assert make().over_time() == []
+
+
+def counted_anew(agent: sp.Agent) -> tuple[Statistics, list[Statistics]]:
+    """What an agent that is opened now, and has counted nothing yet, would say."""
+    fresh = Tally()
+    with agent._reading() as connection:
+        fresh.update(connection)
+    game = agent.settings.game
+    return statistics(fresh, game), over_time(fresh, game, 7)
+
+
+def test_what_is_kept_up_to_date_is_what_counting_anew_gives(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old and new tickets change in every way, while blocks take in their neighbours."""
+    monkeypatch.setattr(tally, "MOST", 16)
+    agent = make(strategy="random", options={"p": 0.4}, audit_rate=0.1)
+    rng = np.random.default_rng(3)
+    changes = [
+        lambda ticket: agent.answer(ticket, "dog"),
+        lambda ticket: agent.answer(ticket, "cat"),
+        agent.skip,
+        agent.dont_know,
+        agent.withdraw,
+        agent.reopen,
+    ]
+    for _ in range(30):
+        agent.observe_many(rng.normal(size=(int(rng.integers(1, 9)), 3)))
+        tickets = [entry.id for entry in agent.history()]
+        for which in rng.integers(len(tickets), size=4):
+            with contextlib.suppress(ConflictError):
+                changes[int(rng.integers(len(changes)))](tickets[which])
+        now, parts = counted_anew(agent)
+        assert dict(agent.stats()) == pytest.approx(dict(now))
+        assert [dict(part) for part in agent.over_time(7)] == [pytest.approx(dict(part)) for part in parts]
+    assert len(agent._tally._blocks) <= 16
+    assert agent.stats().withdrawn > 0
+    assert agent.stats().observations == len(agent.history())
+
+
+def test_only_blocks_in_which_something_happened_are_read_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = make(strategy="random", options={"p": 0.5})
+    tickets = agent.observe_many(np.random.default_rng(0).normal(size=(600, 3)))
+    agent.stats()
+    read = []
+    monkeypatch.setattr(tally, "_counted", lambda c, size, first, last: read.append((first, last)) or [])
+    agent.stats()
+    assert read == []
+    agent.answer(tickets[10].id, "dog")
+    agent.observe([1, 2, 3])
+    agent.stats()
+    assert read == [(10, 10), (601, 601)]

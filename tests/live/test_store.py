@@ -54,7 +54,14 @@ def test_an_older_format_is_brought_up_to_date_and_continues(make: Make, path: P
     filled(make)
     old = path.with_name("old.db")
     shutil.copy(path, old)
-    change(old, "ALTER TABLE tickets DROP COLUMN shown", "UPDATE meta SET value = '1' WHERE key = 'format'")
+    change(
+        old,
+        "ALTER TABLE tickets DROP COLUMN shown",
+        "DROP INDEX answers",
+        "DROP INDEX taken_back",
+        "CREATE INDEX ix_journal_voids ON journal (voids)",
+        "UPDATE meta SET value = '1' WHERE key = 'format'",
+    )
     with sp.Agent.open(old) as migrated, sp.Agent.open(path) as current:
         assert migrated.history() == current.history()
         assert migrated.observe_many(stream(5)) == current.observe_many(stream(5))

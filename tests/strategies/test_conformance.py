@@ -42,6 +42,20 @@ def test_every_strategy_goes_on_asking_and_beats_the_coin(strategy):
     assert ("it_beats_asking_at_random" in passed) is strategy.beats_random
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("cbp_side", {"link": "logistic"}),
+        ("neural_cbp", {"preset": "paper", "epochs": 5}),
+        ("cesa", {"rule": "published", "epochs": 5}),
+        ("margin", {"rule": "published", "epochs": 5}),
+    ],
+)
+def test_the_other_forms_keep_the_contract_too(name, options):
+    contract = [name for name in NAMES if name not in LEARNING]
+    assert list(check(quick(sparingly.strategies()[name], **options), short=True, only=contract)) == contract
+
+
 def test_an_honest_toy_passes_in_full():
     assert check(Honest) == NAMES
 

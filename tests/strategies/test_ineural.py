@@ -7,7 +7,7 @@ import torch
 from sparingly import label_efficient
 from sparingly.learning.block_eenet import BlockEENet
 from sparingly.learning.blocks import BlockNet
-from sparingly.learning.training import OBJECTIVES, Training
+from sparingly.learning.training import Training
 from sparingly.strategies import INeural
 
 K, D, WIDTH = 3, 4, 7
@@ -66,21 +66,6 @@ def test_what_is_kept_is_the_wide_input_without_its_zeros(network):
     gradient = both[D : 2 * D] if network.own else both[: K * D]
     torch.testing.assert_close(kept[:-1], torch.cat([gradient, both[K * D + D : K * D + 2 * D]]))
     assert kept[-1] == 1
-
-
-@pytest.mark.parametrize("n_dense", [0, 5])
-def test_gradients_by_hand_are_those_of_differentiation(n_dense):
-    torch.manual_seed(0)
-    net = BlockNet(K, D, WIDTH, n_dense)
-    rows = torch.cat([torch.randn(9, n_dense + D), torch.tensor([[0.0], [2.0], [2.0]] * 3)], 1)
-    y, objective = torch.randn(9, 1), OBJECTIVES["mean_squared"]
-    value = objective.value(net(rows), y)
-    expected = torch.autograd.grad(value, list(net.parameters()), materialize_grads=True)
-    outputs, gradients = net.gradients(rows, lambda out: objective.slope(out, y))
-    torch.testing.assert_close(outputs, net(rows))
-    assert gradients[3] is None, "no row is about class 1"
-    for one, other in zip(gradients, expected, strict=True):
-        torch.testing.assert_close(torch.zeros_like(other) if one is None else one, other)
 
 
 def test_training_is_that_of_the_wide_network():

@@ -38,23 +38,18 @@ class Adam:
         self._mean = [torch.zeros_like(p) for p in self.parameters]
         self._square = [torch.zeros_like(p) for p in self.parameters]
         self._steps = [torch.zeros((), device=p.device) for p in self.parameters]
-        self._moved = [False] * len(self.parameters)
-        """A parameter whose gradients were all zero stays where it is, so it needs no step."""
 
-    def step(self, gradients: Sequence[Tensor | None]) -> None:
-        """One step against the gradients, one a parameter; None is a gradient of zero."""
-        self._moved = [moved or g is not None for moved, g in zip(self._moved, gradients, strict=True)]
-        at = [i for i, moved in enumerate(self._moved) if moved or self.weight_decay]
-        slopes = [torch.zeros_like(self.parameters[i]) if (g := gradients[i]) is None else g for i in at]
+    def step(self, gradients: Sequence[Tensor]) -> None:
+        """One step against the gradients, one a parameter."""
         with torch.no_grad():
             torch._foreach_add_(self._steps, 1)
             torch._fused_adam_(
-                [self.parameters[i] for i in at],
-                slopes,
-                [self._mean[i] for i in at],
-                [self._square[i] for i in at],
+                self.parameters,
+                list(gradients),
+                self._mean,
+                self._square,
                 [],
-                [self._steps[i] for i in at],
+                self._steps,
                 lr=self.learning_rate,
                 beta1=0.9,
                 beta2=self.beta2,

@@ -12,7 +12,7 @@ from sparingly.learning.counts import padded
 from sparingly.learning.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
 from sparingly.learning.kernel import KernelMembers
 from sparingly.learning.networks import Network, build
-from sparingly.learning.scaling import ImageScaling, QuantileScaling
+from sparingly.learning.scaling import ImageScaling, QuantileScaling, Unscaled
 
 MOST = 1500
 """Labels beyond which the kernel would take longer than the networks, and is left out."""
@@ -43,7 +43,7 @@ class Beliefs:
         n_classes: int,
         shape: tuple[int, ...],
         *,
-        network: Network = "mlp",
+        network: Network | Ensemble = "mlp",
         width: int = 100,
         members: int | None = None,
         intervals: int = 8,
@@ -52,11 +52,13 @@ class Beliefs:
         seed: int = 0,
     ) -> None:
         self.crossfit = crossfit
-        self._scaling: QuantileScaling | ImageScaling
+        self._scaling: QuantileScaling | ImageScaling | Unscaled
         self.ensemble: Ensemble
         if network == "mlp":
             self._scaling = QuantileScaling(intervals)
             self.ensemble = MLPEnsemble(n_classes, members=members or 6, width=width)
+        elif isinstance(network, Ensemble):
+            self._scaling, self.ensemble = Unscaled(), network
         else:
             self._scaling = ImageScaling()
             module = build(network, shape, n_classes, seed=seed, width=width, depth=2)
@@ -74,7 +76,7 @@ class Beliefs:
         """Train anew on classes `[n]`, scaled by a sample of the stream; for each label what was held of it unseen."""
         rows = self._scaling.fit(sample)(X)
         hidden = folds if self.crossfit else torch.full_like(folds, -1)
-        self.ensemble.fit(rows, y, hidden, generator)
+        self.ensemble.fit(rows, y, hidden, min(1000, 150 + len(X) // 4), generator)
         logits = self.ensemble.held_out(rows, folds)
         self._temperature, self._share = temperature(logits, y), 0.0
         networks = (logits / self._temperature).softmax(1)

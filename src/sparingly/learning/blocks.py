@@ -7,7 +7,6 @@ built.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -47,22 +46,6 @@ class BlockNet(nn.Module):
         order, dense, pieces = self._by_class(rows)
         out: Tensor = self.head(self._hidden(dense, pieces))
         return torch.empty_like(out).index_copy(0, order, out)
-
-    def gradients(self, rows: Tensor, slope: Callable[[Tensor], Tensor]) -> tuple[Tensor, list[Tensor | None]]:
-        """The outputs, and the gradients of the parameters in their order, for an objective's slope at the outputs.
-
-        The gradient of a class that no row is about is None, for zero.
-        """
-        order, dense, pieces = self._by_class(rows)
-        hidden = self._hidden(dense, pieces)
-        outputs = torch.empty_like(hidden[:, :1])
-        outputs[order] = torch.addmm(self.head.bias, hidden, self.head.weight.T)
-        last = slope(outputs)[order]
-        back = (last @ self.head.weight).masked_fill_(hidden == 0, 0.0)
-        gradients: list[Tensor | None] = [back.sum(0), back.T @ dense]
-        backs = torch.split(back, [piece.shape[0] for piece in pieces])
-        gradients += [one.T @ x if x.shape[0] else None for one, x in zip(backs, pieces, strict=True)]
-        return outputs, [*gradients, last.T @ hidden, last.sum(0)]
 
     def _by_class(self, rows: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
         """The order that sorts the rows by class, the dense inputs in that order, and the x of each class."""

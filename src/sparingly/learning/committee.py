@@ -49,10 +49,10 @@ class Committee:
 
 
 def margins(probability: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """How far apart each model's two likeliest classes are, `[model]`, given their probabilities `[model, class]`.
+    """How far apart the two likeliest classes are, given probabilities with the classes along the last axis.
 
     >>> margins(np.array([[0.5, 0.25, 0.25]]))
     array([0.25])
     """
-    two = np.sort(probability, 1)[:, -2:]
-    return np.asarray(two[:, 1] - two[:, 0])
+    two = np.sort(probability, -1)[..., -2:]
+    return np.asarray(two[..., 1] - two[..., 0])

@@ -41,7 +41,7 @@ class Ensemble(abc.ABC):
     members: int
 
     @abc.abstractmethod
-    def fit(self, X: Tensor, y: Tensor, folds: Tensor, generator: torch.Generator) -> None:
+    def fit(self, X: Tensor, y: Tensor, folds: Tensor, steps: int, generator: torch.Generator) -> None:
         """Draw new members and train them on inputs `[n, *shape]` and classes `[n]`."""
 
     @abc.abstractmethod
@@ -69,7 +69,7 @@ class MLPEnsemble(Ensemble):
     >>> X = torch.randn(120, 3, generator=generator)
     >>> y = (X[:, 0] > 0).long()
     >>> ensemble = MLPEnsemble(2, members=3)
-    >>> ensemble.fit(X, y, torch.arange(120) % 3, generator=generator)
+    >>> ensemble.fit(X, y, torch.arange(120) % 3, steps=150, generator=generator)
     >>> bool((ensemble.held_out(X, torch.arange(120) % 3).argmax(1) == y).float().mean() > 0.9)
     True
     """
@@ -99,9 +99,9 @@ class MLPEnsemble(Ensemble):
         w2.mul_(self.width**-0.5)
         b2.zero_()
 
-    def fit(self, X: Tensor, y: Tensor, folds: Tensor, generator: torch.Generator) -> None:
+    def fit(self, X: Tensor, y: Tensor, folds: Tensor, steps: int, generator: torch.Generator) -> None:
         self._draw(X.shape[1], generator)
-        n, steps = len(X), min(1000, 150 + len(X) // 4)
+        n = len(X)
         targets = nn.functional.one_hot(y, self.n_classes).float()
         weights = (folds[:, None] != torch.arange(self.members)).float() * (self.members / (self.members - 1) / BATCH)
         order = torch.cat([torch.randperm(n, generator=generator) for _ in range(steps * BATCH // n + 1)])
@@ -172,12 +172,12 @@ class ModuleEnsemble(Ensemble):
         self._origin = module
         self._modules = [copy.deepcopy(module) for _ in range(members)]
 
-    def fit(self, X: Tensor, y: Tensor, folds: Tensor, generator: torch.Generator) -> None:
+    def fit(self, X: Tensor, y: Tensor, folds: Tensor, steps: int, generator: torch.Generator) -> None:
         self._modules = [copy.deepcopy(self._origin) for _ in range(self.members)]
         for k, module in enumerate(self._modules):
             seen = (folds != k).nonzero().flatten()
             _spread(module, generator)
-            _fit_module(module, X[seen], y[seen], min(350, 200 + len(X) // 4), generator)
+            _fit_module(module, X[seen], y[seen], steps, generator)
 
     def logits(self, X: Tensor) -> Tensor:
         return torch.stack([module(X) for module in self._modules])

@@ -145,6 +145,26 @@ class QuantileScaling:
             setattr(self, name, state[name])
 
 
+class Unscaled:
+    """For models that take features as they are.
+
+    >>> Unscaled().fit(torch.tensor([[3.0]]))(torch.tensor([[7.0]]))
+    tensor([[7.]])
+    """
+
+    def fit(self, sample: Tensor) -> Unscaled:
+        return self
+
+    def __call__(self, X: Tensor) -> Tensor:
+        return X
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """There is nothing to take over."""
+
+
 class ImageScaling:
     """One shift and one scale for all entries, so that the shape survives.
 

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sparingly.learning import two_layers
 from sparingly.learning.adam import Adam
+from sparingly.learning.block_layers import BlockLayers
 from sparingly.learning.blocks import BlockNet
 from sparingly.learning.networks import MLP
+from sparingly.learning.two_layers import LARGEST, SLOPES, FlatAdam, TwoLayers
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,9 @@ class Training:
         """
         if not len(inputs):
             return 0
-        quick = self._two_layers(module, inputs, targets, prepare)
+        quick = self._quick(module, inputs, targets, prepare)
         if quick is not None:
-            return self._fit_two_layers(*quick, targets, rng, divisor)
+            return self._fit_quickly(*quick, targets, rng, divisor)
         parameters = [p for p in module.parameters() if p.requires_grad]
         adam = Adam(parameters, self.learning_rate)
         module.train()
@@ -108,26 +109,28 @@ class Training:
         module.eval()
         return made
 
-    def _two_layers(
+    def _quick(
         self, module: nn.Module, inputs: Tensor, targets: Tensor, prepare: Callable[[Tensor], Tensor] | None
-    ) -> tuple[two_layers.TwoLayers, Tensor] | None:
-        """The module as two layers and its inputs, if the quick loop can take them."""
-        view = two_layers.TwoLayers.of(module) if self.objective in ("mean_squared", "half_squared") else None
-        if view is None or bool(torch.isnan(targets).any()):
+    ) -> tuple[TwoLayers | BlockLayers, Tensor] | None:
+        """The module as few tensors and its inputs, if a quick loop can take them."""
+        if self.objective not in SLOPES or bool(torch.isnan(targets).any()):
             return None
-        if len(inputs) * view.parameters[0].shape[1] > two_layers.LARGEST:
-            return None
-        return view, view.rows(inputs if prepare is None else prepare(inputs))
+        view: TwoLayers | BlockLayers | None = TwoLayers.of(module)
+        if view is not None and len(inputs) * view.parameters[0].shape[1] > LARGEST:
+            view = None
+        if view is None and type(module) is BlockNet and all(p.requires_grad for p in module.parameters()):
+            view = BlockLayers(module)
+        return None if view is None else (view, view.rows(inputs if prepare is None else prepare(inputs)))
 
-    def _fit_two_layers(
-        self, view: two_layers.TwoLayers, rows: Tensor, targets: Tensor, rng: np.random.Generator, divisor: float
+    def _fit_quickly(
+        self, view: TwoLayers | BlockLayers, rows: Tensor, targets: Tensor, rng: np.random.Generator, divisor: float
     ) -> int:
         with torch.no_grad():
-            adam = two_layers.FlatAdam(view.parameters, self.learning_rate)
-            made, mean = 0, self.objective == "mean_squared"
+            adam = FlatAdam(view.parameters, self.learning_rate)
+            made, slope = 0, SLOPES[self.objective]
             while made < self.epochs:
                 made += 1
-                total = two_layers.epoch(adam, rows, targets, rng, self.batch, mean)
+                total = view.epoch(adam, rows, targets, rng, self.batch, slope)
                 if self.stop is not None and total / divisor <= self.stop:
                     break
             view.put_back(adam.views)
@@ -156,10 +159,10 @@ class Training:
 
 def _gradients(
     module: nn.Module, parameters: list[Tensor], x: Tensor, y: Tensor, objective: Objective
-) -> tuple[Tensor, Sequence[Tensor | None]]:
+) -> tuple[Tensor, Sequence[Tensor]]:
     """The outputs for a batch and the gradients of the objective: by hand if it can, else by differentiation."""
     whole = len(parameters) == len(list(module.parameters()))
-    if whole and (type(module) is MLP or type(module) is BlockNet):
+    if whole and type(module) is MLP:
         with torch.no_grad():
             return module.gradients(x, lambda outputs: objective.slope(outputs, y))
     with torch.enable_grad():

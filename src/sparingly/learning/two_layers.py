@@ -7,6 +7,7 @@ general loop, and a test holds the two against each other.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,35 @@ WIDEST_BLOCKS = 800
 """Up to so many columns a block-one-hot input is cheaper to build than to avoid."""
 LARGEST = 16_000_000
 """Entries of an input matrix that is built for training."""
+
+Slope = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+"""An objective for a batch: its slope at the outputs, which it may write over, and its value; no target is nan."""
+
+
+def half_squared(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    error = outputs.sub_(targets)
+    flat = error.view(-1)
+    return error, torch.dot(flat, flat) / 2
+
+
+def mean_squared(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    error, value = half_squared(outputs, targets)
+    return error.mul_(2 / error.numel()), value * (2 / error.numel())
+
+
+def cross_entropy(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Of a softmax against distributions."""
+    logs = torch.log_softmax(outputs, 1)
+    value = torch.dot(logs.view(-1), targets.reshape(-1)) / -len(logs)
+    return logs.exp_().sub_(targets).div_(len(logs)), value
+
+
+SLOPES: dict[str, Slope] = {
+    "half_squared": half_squared,
+    "mean_squared": mean_squared,
+    "cross_entropy": cross_entropy,
+}
+"""By the names of the training loop's objectives."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +87,26 @@ class TwoLayers:
         wide = x.new_zeros(len(x), len(self.module.blocks), x.shape[1])
         wide[torch.arange(len(x)), k] = x
         return torch.cat([dense, wide.flatten(1)], 1)
+
+    def epoch(
+        self, adam: FlatAdam, rows: Tensor, targets: Tensor, rng: np.random.Generator, batch: int, slope: Slope
+    ) -> float:
+        """One pass in random order; the sum of the batches' values."""
+        (w1, b1, w2, b2), (g1, h1, g2, h2) = adam.views, adam.slope_views
+        t1, t2 = w1.T, w2.T
+        order = torch.from_numpy(rng.permutation(len(rows))).to(rows.device)
+        total = torch.zeros((), device=rows.device)
+        for x, y in zip(torch.split(rows[order], batch), torch.split(targets[order], batch), strict=True):
+            hidden = torch.addmm(b1, x, t1).relu_()
+            error, value = slope(torch.addmm(b2, hidden, t2), y)
+            total += value
+            torch.mm(error.T, hidden, out=g2)
+            torch.sum(error, 0, out=h2)
+            back = torch.mm(error, w2).mul_(hidden.sign_())
+            torch.mm(back.T, x, out=g1)
+            torch.sum(back, 0, out=h1)
+            adam.step()
+        return float(total)
 
     def put_back(self, parameters: list[Tensor]) -> None:
         """Give the module its new parameters."""
@@ -97,28 +147,6 @@ class FlatAdam:
             amsgrad=False,
             maximize=False,
         )
-
-
-def epoch(adam: FlatAdam, rows: Tensor, targets: Tensor, rng: np.random.Generator, batch: int, mean: bool) -> float:
-    """One pass in random order under a squared error, the mean or half the sum; the sum of the batches' values."""
-    (w1, b1, w2, b2), (g1, h1, g2, h2) = adam.views, adam.slope_views
-    t1, t2 = w1.T, w2.T
-    order = torch.from_numpy(rng.permutation(len(rows))).to(rows.device)
-    total = torch.zeros((), device=rows.device)
-    for x, y in zip(torch.split(rows[order], batch), torch.split(targets[order], batch), strict=True):
-        hidden = torch.addmm(b1, x, t1).relu_()
-        error = torch.addmm(b2, hidden, t2).sub_(y)
-        flat = error.view(-1)
-        torch.add(total, torch.dot(flat, flat), alpha=1 / flat.numel() if mean else 0.5, out=total)
-        if mean:
-            error *= 2 / flat.numel()
-        torch.mm(error.T, hidden, out=g2)
-        torch.sum(error, 0, out=h2)
-        back = torch.mm(error, w2).mul_(hidden.sign_())
-        torch.mm(back.T, x, out=g1)
-        torch.sum(back, 0, out=h1)
-        adam.step()
-    return float(total)
 
 
 def _views(vector: Tensor, parameters: list[Tensor]) -> list[Tensor]:

@@ -6,34 +6,35 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sparingly.games import Game
-from sparingly.live import answering, export, leases, observing
+from sparingly.live import answering, leases, observing
 from sparingly.live.background import choose_mind
 from sparingly.live.errors import AgentError, StoreError
 from sparingly.live.features import rows
 from sparingly.live.gathering import Gathering
-from sparingly.live.history import entries
 from sparingly.live.learner import Learner
 from sparingly.live.limits import Limits
 from sparingly.live.making import checked_training, made_settings, try_strategy
 from sparingly.live.mind import Mind
 from sparingly.live.observing import Observation
-from sparingly.live.records import SKIPPED, UNKNOWN, WITHDRAWN, Entry, Label, Question, Statistics, Ticket
+from sparingly.live.reading import Reading
+from sparingly.live.records import SKIPPED, UNKNOWN, WITHDRAWN, Label, Question, Ticket
 from sparingly.live.settings import Settings
-from sparingly.live.statistics import over_time, statistics
 from sparingly.live.store import Store, backend_of
+from sparingly.live.tally import Tally
 from sparingly.strategies.strategy import Strategy
 
 log = logging.getLogger(__name__)
 
 
-class Agent:
+class Agent(Reading):
     """Announces a class for each observation or asks a person, who answers when there is time.
 
     Everything that was returned is on disk before it is returned. An agent made where one with the same settings
@@ -160,6 +161,7 @@ class Agent:
         self._closed: str | None = None
         self._gathering = Gathering(self._serve, self._lock)
         self._mind: Mind | None = None
+        self._tally = Tally()
         try:
             differs = store.settings.differs(asked_for) if asked_for is not None else None
             if differs is not None:
@@ -191,6 +193,14 @@ class Agent:
         """Decide on a block of observations in order, all of them on disk in one go or none."""
         return self._observe(rows(X), ids, payloads)
 
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """How likely each class is held to be by now, `[block, class]`: the larger, the likelier; nothing is kept."""
+        block = [self._store.settings.schema.read(x) for x in rows(X)]
+        with self._lock, self._reading() as connection:
+            mind = self._wake()
+            mind.follow(connection, self._store.head(connection))
+            return mind.scores(block)
+
     def _observe(self, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None) -> list[Ticket]:
         observing.check_lengths(X, ids=ids, payloads=payloads)
         if not len(X):
@@ -203,11 +213,11 @@ class Agent:
         with self._lock:
             self._check_open()
             settings = self._store.settings
-            settled = settings.with_schema(settings.schema.settle(first))
-            if settled == settings:
+            schema = settings.schema.settle(first)
+            if schema == settings.schema:
                 return
-            settled.schema.read(first)
-            try_strategy(settled, self._instance)
+            schema.read(first)
+            try_strategy(settings.with_schema(schema), self._instance)
             with self._store.writing() as connection:
                 self._store.settle(connection, first)
 
@@ -263,9 +273,12 @@ class Agent:
         """Take an observation back for good: it is not asked any more, and takes no answer."""
         self._change(ticket_id, lambda c, row, now: answering.set_aside(c, row, WITHDRAWN, None, now))
 
-    def reopen(self, ticket_id: str, *, expert: str | None = None) -> None:
-        """Undo: take an answer back and unlearn it, or put a question that was set aside on the table again."""
-        self._change(ticket_id, lambda c, row, now: answering.reopened(c, row, expert))
+    def reopen(self, ticket_id: str, *, expert: str | None = None, lease_seconds: float | None = None) -> None:
+        """Undo: take an answer back and unlearn it, or put a question that was set aside on the table again.
+
+        With `lease_seconds` it is lent to the named expert in the same breath, so that no one else gets it first.
+        """
+        self._change(ticket_id, lambda c, row, now: answering.reopened(c, row, expert, now, lease_seconds))
 
     def _change(self, ticket_id: str, rule: Callable[[Connection, Any, float], answering.Change | None]) -> None:
         with self._lock:
@@ -293,12 +306,6 @@ class Agent:
 
     # questions
 
-    def pending(self, limit: int | None = None) -> list[Ticket]:
-        """The open questions, oldest first."""
-        with self._reading() as connection:
-            found = leases.offered(connection, None, limit, self._clock())
-        return [observing.ticket_of(row, self._store.settings.classes) for row in found]
-
     def questions(
         self, expert: str | None = None, *, limit: int | None = 1, lease_seconds: float = 600.0
     ) -> list[Question]:
@@ -321,6 +328,17 @@ class Agent:
                 leases.lend(connection, found, expert, now, now + lease_seconds)
                 return leases.questions_of(connection, found, settings, expert, now + lease_seconds)
 
+    def lend(self, ticket_id: str, expert: str, *, lease_seconds: float = 600.0) -> Question:
+        """One particular question, lent to an expert like any other."""
+        now = self._clock()
+        with self._lock:
+            self._check_open()
+            with self._store.writing() as connection:
+                row = answering.find(connection, ticket_id)
+                leases.check_free(row, expert, now)
+                leases.lend(connection, [row], expert, now, now + lease_seconds)
+                return leases.questions_of(connection, [row], self.settings, expert, now + lease_seconds)[0]
+
     def release(self, ticket_id: str, *, expert: str) -> None:
         """Give a question that was lent to an expert back, so that the others may have it at once."""
         with self._lock:
@@ -328,36 +346,7 @@ class Agent:
             with self._store.writing() as connection:
                 leases.give_back(connection, answering.find(connection, ticket_id), expert)
 
-    def history(self, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
-        """Every ticket in order, as it stands now; `after` and `limit` to read it in pieces."""
-        with self._reading() as connection:
-            return list(entries(connection, self._store.settings, after=after, limit=limit))
-
-    def export(self, path: str | os.PathLike[str]) -> int:
-        """Write the labelled observations to a .csv or .parquet file; returns how many there are."""
-        with self._reading() as connection:
-            settings = self._store.settings
-            return export.write(path, export.columns(settings), export.labelled(connection, settings))
-
-    def stats(self) -> Statistics:
-        """How it is doing: counts, costs, and how often its announcements are right."""
-        with self._reading() as connection:
-            return statistics(connection, self._store.settings.game)
-
-    def over_time(self, points: int = 50) -> list[Statistics]:
-        """The statistics up to each of so many points of its life."""
-        with self._reading() as connection:
-            return over_time(connection, self._store.settings.game, points)
-
     # life
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        return self._store.settings.classes
-
-    @property
-    def settings(self) -> Settings:
-        return self._store.settings
 
     @property
     def learns(self) -> bool:
@@ -382,16 +371,6 @@ class Agent:
                     self._mind.rest(closing=True)
                     self._mind.close()
                 self._store.close()
-
-    def _check_open(self) -> None:
-        if self._closed is not None:
-            raise StoreError(f"the agent on {self._store.backend.name} is closed: {self._closed}")
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        self._check_open()
-        with self._store.reading() as connection:
-            yield connection
 
     def _wake(self) -> Mind:
         if self._mind is None:

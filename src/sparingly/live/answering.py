@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from sparingly.games import Game
 from sparingly.live import journal
@@ -109,29 +109,43 @@ def set_aside(connection: Connection, row: Any, status: str, expert: str | None,
     return Change(event, {"status": status, "expert": expert, "until": None, "closed": now})
 
 
-def reopened(connection: Connection, row: Any, expert: str | None) -> Change | None:
-    """An answer taken back, or a question set aside put on the table again."""
+def reopened(
+    connection: Connection, row: Any, expert: str | None, now: float, lease_seconds: float | None = None
+) -> Change | None:
+    """An answer taken back, or a question set aside put on the table again; of skips, a named expert's own."""
     if row.status == WITHDRAWN:
         raise ConflictError(f"ticket {row.id!r} was withdrawn: it cannot be opened again")
     voids = _unlearnable(connection, row)
     if row.status == ANSWERED and voids is None:
         raise ConflictError(f"ticket {row.id!r} was answered too long ago to be taken back: correct it instead")
-    undone = connection.execute(delete(passes).where(passes.c.ticket == row.seq)).rowcount
+    if row.status == OPEN:
+        check_with(row, expert, now)
+    skips = (
+        passes.c.ticket == row.seq if expert is None else and_(passes.c.ticket == row.seq, passes.c.expert == expert)
+    )
+    undone = connection.execute(delete(passes).where(skips)).rowcount
     if row.status in (OPEN, ANNOUNCED) and not undone:
         return None
     event = {"kind": journal.REOPENED, "voids": voids, "expert": expert}
     columns = {"status": OPEN if row.asks else ANNOUNCED, "symbol": None, "label": None, "learned": None}
-    return Change(event, {**columns, "expert": None, "until": None, "closed": None})
+    lent = expert is not None and lease_seconds is not None and row.asks
+    lease = {"expert": expert, "until": now + (lease_seconds or 0.0)} if lent else {"expert": None, "until": None}
+    return Change(event, {**columns, **lease, "closed": None})
 
 
 def check_lease(row: Any, expert: str | None, now: float) -> None:
     """A named expert needs a lease that has not run out, if the question was ever leased."""
     if expert is None or row.until is None:
         return
-    if row.expert != expert and now <= row.until:
-        raise ConflictError(f"ticket {row.id!r} is leased to {row.expert}")
+    check_with(row, expert, now)
     if now > row.until:
         raise ConflictError(f"the lease of ticket {row.id!r} has run out: ask for questions again")
+
+
+def check_with(row: Any, expert: str | None, now: float) -> None:
+    """A question that is lent to someone else is not a named expert's to touch."""
+    if None not in (expert, row.expert, row.until) and row.expert != expert and now <= row.until:
+        raise ConflictError(f"ticket {row.id!r} is leased to {row.expert}")
 
 
 def write(connection: Connection, row: Any, change: Change, seq: int, now: float) -> None:

@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 import sparingly
@@ -71,6 +73,9 @@ class Background:
 
     def decide(self, X: Sequence[Vector]) -> list[Decision]:
         return self._follower.decide(X)
+
+    def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
+        return self._follower.scores(X)
 
     def decided(self, head: int) -> None:
         self._follower.decided(head)

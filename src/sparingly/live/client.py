@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 try:
     import httpx
@@ -22,7 +22,29 @@ from sparingly.live.records import Entry, Question, Statistics, Ticket
 T = TypeVar("T")
 
 
-class Client:
+class _Caller:
+    """One agent of a running service, and the patience with which it is called."""
+
+    _opens: ClassVar[Callable[..., Any]]
+    _http: Any
+
+    def __init__(
+        self, url: str, token: str, *, agent: str = "default", patience: float = 30.0, timeout: float = 30.0
+    ) -> None:
+        self.agent = agent
+        headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+        self._http = type(self)._opens(base_url=url, headers=headers, timeout=timeout, trust_env=False)
+        self._patience = Patience(patience)
+        self._chance = random.Random()
+
+    def _waits(self) -> list[float]:
+        return self._patience.waits(self._chance)
+
+    def _unreachable(self, error: Exception) -> StoreError:
+        return StoreError(f"the service at {self._http.base_url} cannot be reached: {error or type(error).__name__}")
+
+
+class Client(_Caller):
     """One agent of a running service.
 
     Parameters
@@ -44,13 +66,8 @@ class Client:
     >>> client.close()
     """
 
-    def __init__(
-        self, url: str, token: str, *, agent: str = "default", patience: float = 30.0, timeout: float = 30.0
-    ) -> None:
-        self.agent = agent
-        self._http = httpx.Client(**_settings(url, token, timeout))
-        self._patience = Patience(patience)
-        self._chance = random.Random()
+    _opens = httpx.Client
+    _http: httpx.Client
 
     def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
         """Decide on one observation; it is on the service's disk when this returns."""
@@ -117,20 +134,20 @@ class Client:
         self.close()
 
     def _do(self, call: Call[T]) -> T:
-        waits = self._patience.waits(self._chance)
+        waits = self._waits()
         while True:
             try:
                 response = self._http.request(call.method, call.path, content=call.content)
             except httpx.TransportError as error:
                 if not waits:
-                    raise _unreachable(self._http.base_url, error) from None
+                    raise self._unreachable(error) from None
             else:
                 if response.status_code not in AGAIN or not waits:
                     return _read(call, response)
             time.sleep(waits.pop(0))
 
 
-class AsyncClient:
+class AsyncClient(_Caller):
     """The same as `Client`, to be awaited.
 
     >>> import asyncio
@@ -141,13 +158,8 @@ class AsyncClient:
     'default'
     """
 
-    def __init__(
-        self, url: str, token: str, *, agent: str = "default", patience: float = 30.0, timeout: float = 30.0
-    ) -> None:
-        self.agent = agent
-        self._http = httpx.AsyncClient(**_settings(url, token, timeout))
-        self._patience = Patience(patience)
-        self._chance = random.Random()
+    _opens = httpx.AsyncClient
+    _http: httpx.AsyncClient
 
     async def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
         return (await self._do(calls.observe(self.agent, [x], [id], [payload])))[0]
@@ -204,29 +216,20 @@ class AsyncClient:
         await self.close()
 
     async def _do(self, call: Call[T]) -> T:
-        waits = self._patience.waits(self._chance)
+        waits = self._waits()
         while True:
             try:
                 response = await self._http.request(call.method, call.path, content=call.content)
             except httpx.TransportError as error:
                 if not waits:
-                    raise _unreachable(self._http.base_url, error) from None
+                    raise self._unreachable(error) from None
             else:
                 if response.status_code not in AGAIN or not waits:
                     return _read(call, response)
             await asyncio.sleep(waits.pop(0))
 
 
-def _settings(url: str, token: str, timeout: float) -> dict[str, Any]:
-    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
-    return {"base_url": url, "headers": headers, "timeout": timeout, "trust_env": False}
-
-
 def _read(call: Call[T], response: httpx.Response) -> T:
     if not response.is_success:
         raise calls.refusal(response.status_code, response.text)
     return call.read(response.content if call.is_raw else response.json())
-
-
-def _unreachable(url: Any, error: Exception) -> StoreError:
-    return StoreError(f"the service at {url} cannot be reached: {error or type(error).__name__}")

@@ -116,11 +116,13 @@ def stats(place: Place, as_json: Annotated[bool, typer.Option("--json", help="Wr
     """Say how the agent is doing."""
     from sparingly.live.statistics import statistics
     from sparingly.live.store import Store
+    from sparingly.live.tally import Tally
 
-    store = Store.open(place, claim=False)
+    store, tally = Store.open(place, claim=False), Tally()
     with store.reading() as connection:
-        told = statistics(connection, store.settings.game)
+        tally.update(connection)
     store.close()
+    told = statistics(tally, store.settings.game)
     typer.echo(json.dumps(dict(told)) if as_json else "\n".join(_in_words(told)))
 
 

@@ -72,6 +72,23 @@ class Schema:
             )
         return np.ascontiguousarray(values)
 
+    def read_all(self, block: Sequence[Any]) -> Sequence[Vector]:
+        """Observations like `read`, at once if they are plain numbers of this shape.
+
+        >>> [x.tolist() for x in Schema(shape=(2,)).read_all([[1, 2], [3.5, True]])]
+        [[1.0, 2.0], [3.5, 1.0]]
+        """
+        if len(block) > 1 and all(type(x) in (list, np.ndarray) for x in block):
+            try:
+                values = np.asarray(block)
+            except ValueError:
+                values = np.empty(0)
+            if values.dtype.kind in "biuf" and values.shape[1:] == self.shape:
+                numbers = _single(values)
+                if np.isfinite(numbers).all():
+                    return list(numbers)
+        return [self.read(x) for x in block]
+
     def _in_order(self, named: Mapping[str, Any]) -> list[Any]:
         if self.names is None:
             raise AgentError(f"feature {next(iter(named), '')!r} is named, but the first observation had no names")
@@ -123,8 +140,7 @@ def _numbers(features: Any, names: Sequence[str] | None = None) -> Vector:
     try:
         values = np.asarray(features)
         if values.dtype.kind in "biuf":
-            with np.errstate(over="ignore"):
-                return values.astype(np.float32)
+            return _single(values)
     except ValueError:
         values = np.empty(0, dtype=object)
     for i, value in enumerate(features if np.iterable(features) and not isinstance(features, str) else [features]):
@@ -132,6 +148,12 @@ def _numbers(features: Any, names: Sequence[str] | None = None) -> Vector:
             called = repr(names[i]) if names is not None and i < len(names) else i
             raise AgentError(f"feature {called} is {value!r}: every feature must be a finite number")
     return values.astype(np.float32)
+
+
+def _single(values: NDArray[Any]) -> Vector:
+    """Numbers as float32, by way of float64: so that whole numbers are rounded as they are beside others."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float64).astype(np.float32)
 
 
 def _is_number(value: Any) -> bool:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, and_, func, insert, select
+from sqlalchemy import Connection, and_, func, select
 
 from sparingly.live.features import Vector
+from sparingly.live.rows import add
 from sparingly.live.tables import journal, observations
 
 OBSERVED, CORRECTED, REOPENED = "observed", "corrected", "reopened"
@@ -49,7 +50,7 @@ _EVENTS = select(
 def append(connection: Connection, events: Sequence[Mapping[str, Any]]) -> None:
     """Write events, whose numbers the caller has chosen from the head on."""
     columns = {"action": None, "symbol": None, "label": None, "voids": None, "expert": None}
-    connection.execute(insert(journal), [{**columns, **event} for event in events])
+    add(connection, journal, [{**columns, **event} for event in events])
 
 
 def events(connection: Connection, after: int, upto: int) -> list[Event]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, exists, func, or_, select, update
 
+from sparingly.live.answering import check_with
+from sparingly.live.errors import ConflictError
 from sparingly.live.journal import vector
 from sparingly.live.payloads import read_payload
 from sparingly.live.records import OPEN, Question
@@ -33,6 +35,13 @@ def lend(connection: Connection, rows: Sequence[Any], expert: str, now: float, u
         .where(tickets.c.seq.in_(numbers))
         .values(expert=expert, until=until, shown=func.coalesce(tickets.c.shown, now))
     )
+
+
+def check_free(row: Any, expert: str, now: float) -> None:
+    """A question can be lent if it is open and with no one else."""
+    if row.status != OPEN:
+        raise ConflictError(f"ticket {row.id!r} is {row.status}: it is no open question")
+    check_with(row, expert, now)
 
 
 def give_back(connection: Connection, row: Any, expert: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection, text
 
 from sparingly.live.facts import get, put
-from sparingly.live.tables import FORMAT
+from sparingly.live.tables import FORMAT, answers, taken_back
 
 
 def _when_shown(connection: Connection) -> None:
@@ -15,7 +15,14 @@ def _when_shown(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE tickets ADD COLUMN shown DOUBLE PRECISION"))
 
 
-STEPS: dict[int, Callable[[Connection], None]] = {1: _when_shown}
+def _indexes(connection: Connection) -> None:
+    """Format 3 finds a person's answers, and indexes of the journal only what takes something back."""
+    connection.execute(text("DROP INDEX IF EXISTS ix_journal_voids"))
+    for index in (taken_back, answers):
+        index.create(connection)
+
+
+STEPS: dict[int, Callable[[Connection], None]] = {1: _when_shown, 2: _indexes}
 """By the format they start from, what leads to the next."""
 
 

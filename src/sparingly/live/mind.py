@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sparingly.live import journal, snapshots
@@ -34,6 +36,9 @@ class Mind(Protocol):
 
     def decide(self, X: Sequence[Vector]) -> list[Decision]:
         """Decide on observations that will be written next, in this order."""
+
+    def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
+        """How likely each class is held to be, `[block, class]`; changes nothing."""
 
     def decided(self, head: int) -> None:
         """The decisions are on disk, and the journal ends at `head`."""
@@ -76,6 +81,10 @@ class Inline:
         decisions = self._learner.decide(X)
         self._seconds += time.perf_counter() - began
         return decisions
+
+    def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
+        assert self._learner is not None
+        return self._learner.strategy.scores(np.stack(X))
 
     def decided(self, head: int) -> None:
         assert self._learner is not None
@@ -137,6 +146,10 @@ class Follower:
     def decide(self, X: Sequence[Vector]) -> list[Decision]:
         assert self._strategy is not None
         return Learner(self._strategy).decide(X)
+
+    def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
+        assert self._strategy is not None
+        return self._strategy.scores(np.stack(X))
 
     def decided(self, head: int) -> None:
         self._position = head

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 
 from sparingly.live import journal
 from sparingly.live.answering import labelling_action
@@ -18,6 +18,7 @@ from sparingly.live.features import Schema, Vector, digest
 from sparingly.live.limits import Asking
 from sparingly.live.payloads import checked_payload, payload_row
 from sparingly.live.records import ANNOUNCED, OPEN, Label, Payload, Ticket
+from sparingly.live.rows import add
 from sparingly.live.settings import Settings
 from sparingly.live.tables import observations, payloads, tickets
 from sparingly.strategies.strategy import Decision
@@ -59,11 +60,11 @@ def read(
     """Observations as they were given, checked."""
     return [
         Observation(
-            schema.read(x),
+            x,
             checked_id(ids[i]) if ids is not None else None,
             checked_payload(payloads[i]) if payloads is not None else None,
         )
-        for i, x in enumerate(X)
+        for i, x in enumerate(schema.read_all(X))
     ]
 
 
@@ -120,14 +121,13 @@ def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:
 
 def write(connection: Connection, new: Sequence[Observation], rows: Sequence[Mapping[str, Any]]) -> None:
     """Put new tickets into the database, as the next events."""
-    connection.execute(insert(tickets), [dict(row) for row in rows])
+    add(connection, tickets, rows)
     features = [{"ticket": row["seq"], "x": o.x.astype("<f4").tobytes()} for row, o in zip(rows, new, strict=True)]
-    connection.execute(insert(observations), features)
+    add(connection, observations, features)
     events = [{"seq": row["seq"], "at": row["at"], "kind": journal.OBSERVED, "ticket": row["seq"]} for row in rows]
     journal.append(connection, events)
     shown = [payload_row(row["seq"], o.payload) for row, o in zip(rows, new, strict=True) if o.payload is not None]
-    if shown:
-        connection.execute(insert(payloads), shown)
+    add(connection, payloads, shown)
 
 
 def decide(

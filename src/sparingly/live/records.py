@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 Label = str | int | float | bool
@@ -16,13 +16,13 @@ STATUSES = (ANNOUNCED, OPEN, ANSWERED, SKIPPED, UNKNOWN, WITHDRAWN)
 class Record:
     """A frozen dataclass that also reads like a mapping, so that `dict(record)` is ready for JSON."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def keys(self) -> Iterator[str]:
-        return (field.name for field in fields(self))  # type: ignore[arg-type]
+        return iter(self.__slots__)
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.keys():
+        if name not in self.__slots__:
             raise KeyError(name)
         return getattr(self, name)
 
@@ -97,6 +97,26 @@ class Entry(Record):
     at: float
     expert: str | None
     closed: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(Record):
+    """An open question: since when, why, and who has it now, if anyone."""
+
+    id: str
+    at: float
+    why: str
+    expert: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Record):
+    """The answers of one person that stand, how many were what the agent would have said, and when the last came."""
+
+    expert: str | None
+    answers: int
+    agreed: int
+    last: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,13 +17,14 @@ STORE = "sparingly-store"
 token = typer.Typer(help="Tokens that let programs and people into the service.", no_args_is_help=True)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to an app."""
-    app.command()(serve)
+def register(app: typer.Typer, routers: Sequence[str] = ()) -> None:
+    """Add the commands to an app; `routers` names modules whose routes are served too."""
+    app.command(context_settings={"obj": tuple(routers)})(serve)
     app.add_typer(token, name="token")
 
 
 def serve(
+    context: typer.Context,
     classes: Annotated[str | None, typer.Option(help="The classes of the first agent, such as cat,dog.")] = None,
     name: Annotated[str, typer.Option(help="The first agent's name.")] = "default",
     query_cost: Annotated[float, typer.Option(help="What a question costs; an error costs 1.")] = 1.0,
@@ -54,17 +56,18 @@ def serve(
     chosen = {"query_cost": query_cost, "strategy": strategy, "audit_rate": audit_rate, "reveal": reveal}
     chosen |= {"max_open": max_open, "max_per_day": max_per_day}
     running.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], chosen)
+    service.agents.open_all()
     secret = running.first_token(service)
     typer.echo(f"sparingly serves {', '.join(service.agents.names())} at {running.address(listener)}")
     if secret is not None:
         typer.echo(f"first token, an admin's, shown this once: {secret}")
-    running.run(service, listener, log_level=log_level)
+    running.run(service, listener, log_level=log_level, routers=context.obj)
 
 
 @token.command("create")
 def create_token(
     name: Annotated[str, typer.Argument(help="Whose it is; answers are kept under this name.")],
-    role: Annotated[str, typer.Option(help="producer, expert or admin.")] = "expert",
+    role: Annotated[str, typer.Option(help="producer, expert, host or admin.")] = "expert",
     store: Place = STORE,
 ) -> None:
     """Make a token and show it, this once."""

@@ -9,75 +9,45 @@ replacement from a finite universe"), and one that was certain to be asked for n
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Double, and_, case, cast, func, literal, select
-from sqlalchemy.sql.elements import ColumnElement
 
 from sparingly.games import Game
 from sparingly.live.records import ANSWERED, OPEN, SKIPPED, UNKNOWN, WITHDRAWN, Statistics
-from sparingly.live.tables import tickets
+from sparingly.live.tally import ANNOUNCED, DRAWN, Group, Tally, merged
 
 ENOUGH = 30
 """So many questions left to chance, and the classes' shares are taken from them rather than from the predictions."""
 
 
-def statistics(connection: Connection, game: Game) -> Statistics:
+def statistics(tally: Tally, game: Game) -> Statistics:
     """How the agent has done up to now."""
-    return _summary(_groups(connection, literal(0)), game)
+    groups = tally.total()
+    return _summary(groups, _drawn_share(groups), game)
 
 
-def over_time(connection: Connection, game: Game, points: int = 50) -> list[Statistics]:
+def over_time(tally: Tally, game: Game, points: int = 50) -> list[Statistics]:
     """The same after each of so many parts of its life: everything up to there, and the accuracy of that part."""
-    head = connection.execute(select(func.max(tickets.c.seq))).scalar() or 0
-    length = max(1, math.ceil(head / points))
-    groups = _groups(connection, (tickets.c.seq - 1) // length)
-    parts = sorted({row.part for row in groups})
-    so_far: list[Any] = []
+    parts = tally.parts(points)
+    rate = _drawn_share(group for part in parts for group in part)
+    so_far: list[Group] = []
     told = []
-    for one in parts:
-        own = [row for row in groups if row.part == one]
-        so_far += own
-        told.append(_with_accuracy_of(_summary(so_far, game), _summary(own, game)))
+    for part in parts:
+        so_far = merged([*so_far, *part])
+        told.append(_with_accuracy_of(_summary(so_far, rate, game), _summary(part, rate, game)))
     return told
 
 
-def _groups(connection: Connection, part: ColumnElement[Any]) -> Sequence[Any]:
-    """Counts and weights of all tickets, summed by what they have in common."""
-    t = tickets.c
-    chance = case((t.chance.is_not(None), t.chance), (t.audit, _audit_rate(connection)), (t.asks, 1.0), else_=None)
-    labelled = and_(t.asks, t.status == ANSWERED, t.label.is_not(None), chance > 0)
-    weight = cast(case((labelled, (1.0 - chance) / chance), else_=0.0), Double)
-    stands_for = cast(case((labelled, 1.0 / chance), else_=0.0), Double)
-    one = select(
-        part.label("part"),
-        *(t.status, t.asks, t.action, t.prediction, t.label, t.at),
-        weight.label("weight"),
-        stands_for.label("stands_for"),
-    ).subquery()
-    keys = [one.c.part, one.c.status, one.c.asks, one.c.action, one.c.prediction, one.c.label]
-    sums = [
-        func.count().label("count"),
-        func.sum(one.c.weight).label("weight"),
-        func.sum(one.c.weight * one.c.weight).label("squares"),
-        func.sum(one.c.stands_for).label("stands_for"),
-        func.max(one.c.at).label("at"),
-    ]
-    return connection.execute(select(*keys, *sums).group_by(*keys)).all()
-
-
-def _audit_rate(connection: Connection) -> float:
+def _drawn_share(groups: Iterable[Group]) -> float:
     """The share of random questions where the strategy does not tell the chance of each."""
-    t = tickets.c
-    counts = select(func.count().filter(and_(t.audit, t.wanted)), func.count().filter(~t.wanted)).where(
-        t.chance.is_(None)
-    )
-    drawn, announced = connection.execute(counts).one()
+    counts: Counter[str] = Counter()
+    for group in groups:
+        counts[group.chance] += group.number
+    drawn, announced = counts[DRAWN], counts[ANNOUNCED]
     return drawn / (drawn + announced) if drawn + announced else 1.0
 
 
@@ -89,7 +59,7 @@ class _Sample:
     squares: float = 0.0
     right: float = 0.0
     cost: float = 0.0
-    shares: Counter[int] = field(default_factory=Counter)
+    shares: dict[int, float] = field(default_factory=lambda: defaultdict(float))
     """How many observations each class stands for."""
 
     @property
@@ -97,23 +67,22 @@ class _Sample:
         return self.weight**2 / self.squares if self.squares else 0.0
 
 
-def _summary(groups: Iterable[Any], game: Game) -> Statistics:
-    rows = list(groups)
-    sample = _sample(rows, game)
+def _summary(rows: Sequence[Group], rate: float, game: Game) -> Statistics:
+    sample = _sample(rows, rate, game)
     status: Counter[str] = Counter()
     for row in rows:
-        status[row.status] += row.count
-    observations = sum(row.count for row in rows)
+        status[row.status] += row.number
+    observations = sum(row.number for row in rows)
     asked = [row for row in rows if row.asks and row.status != WITHDRAWN]
-    announced = sum(row.count for row in rows if not row.asks)
+    announced = sum(row.number for row in rows if not row.asks)
     prices = game.costs.max(axis=1)
-    questions_cost = float(sum(row.count * prices[row.action] for row in asked))
+    questions_cost = float(sum(row.number * prices[row.action] for row in asked))
     errors_cost = sample.cost / sample.weight * announced if sample.weight else (None if announced else 0.0)
     right = sample.right / sample.weight if sample.weight else None
     low, high = _wilson(right, sample.size) if right is not None else (None, None)
     return Statistics(
         observations=observations,
-        questions=sum(row.count for row in rows if row.asks),
+        questions=sum(row.number for row in rows if row.asks),
         answered=status[ANSWERED],
         open=status[OPEN],
         skipped=status[SKIPPED],
@@ -132,20 +101,24 @@ def _summary(groups: Iterable[Any], game: Game) -> Statistics:
     )
 
 
-def _sample(rows: Iterable[Any], game: Game) -> _Sample:
+def _sample(rows: Iterable[Group], rate: float, game: Game) -> _Sample:
     sample = _Sample()
     for row in rows:
-        if row.label is None or not row.stands_for:
+        weight, squares, stands_for = row.weight, row.squares, row.stands_for
+        if row.chance == DRAWN and row.asks and row.status == ANSWERED:
+            each = (1 - rate) / rate
+            weight, squares, stands_for = row.number * each, row.number * each * each, row.number / rate
+        if row.label is None or not stands_for:
             continue
-        sample.shares[row.label] += row.stands_for
-        sample.weight += row.weight
-        sample.squares += row.squares
-        sample.right += row.weight * (row.prediction == row.label)
-        sample.cost += row.weight * float(game.costs[row.prediction, row.label])
+        sample.shares[row.label] += stands_for
+        sample.weight += weight
+        sample.squares += squares
+        sample.right += weight * (row.prediction == row.label)
+        sample.cost += weight * float(game.costs[row.prediction, row.label])
     return sample
 
 
-def _never_asking(rows: Sequence[Any], sample: _Sample, game: Game, observations: int) -> float:
+def _never_asking(rows: Sequence[Group], sample: _Sample, game: Game, observations: int) -> float:
     """The cost of the cheapest constant announcement: by the honest sample, or by labels and predictions until then."""
     shares: NDArray[np.float64] = np.zeros(game.n_outcomes)
     if sample.size >= ENOUGH:
@@ -153,7 +126,7 @@ def _never_asking(rows: Sequence[Any], sample: _Sample, game: Game, observations
             shares[label] = share
     else:
         for row in rows:
-            shares[row.prediction if row.label is None else row.label] += row.count
+            shares[row.prediction if row.label is None else row.label] += row.number
     total = shares.sum()
     constant = game.costs[: game.n_outcomes] @ shares
     return float(constant.min() / total * observations) if total else 0.0

@@ -19,7 +19,7 @@ from sqlalchemy import (
     Text,
 )
 
-FORMAT = 2
+FORMAT = 3
 """The version of the tables; `migrations` brings older ones here."""
 
 metadata = MetaData()
@@ -42,8 +42,15 @@ journal = Table(
     Column("action", Integer),
     Column("symbol", Integer),
     Column("label", Integer),
-    Column("voids", _Place, index=True),
+    Column("voids", _Place),
     Column("expert", Text),
+)
+
+taken_back = Index(
+    "taken_back",
+    journal.c.voids,
+    sqlite_where=journal.c.voids.is_not(None),
+    postgresql_where=journal.c.voids.is_not(None),
 )
 
 tickets = Table(
@@ -74,6 +81,13 @@ Index(
     tickets.c.seq,
     sqlite_where=tickets.c.status == "open",
     postgresql_where=tickets.c.status == "open",
+)
+answers = Index(
+    "answers",
+    tickets.c.expert,
+    tickets.c.closed,
+    sqlite_where=tickets.c.status == "answered",
+    postgresql_where=tickets.c.status == "answered",
 )
 Index("asked_at", tickets.c.at, sqlite_where=tickets.c.asks, postgresql_where=tickets.c.asks)
 

@@ -16,6 +16,7 @@ from sparingly.strategies.classifier import Floats, full_expert, told
 from sparingly.strategies.settings import settled
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
+VALUES = ("probability", "charged", "cheapest")
 SCALES = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
 """s of the requesters: a pair (model, s) requests the label where the model's two best classes are within s."""
 
@@ -67,41 +68,40 @@ class ALPS(Strategy):
         self.memory = Memory()
         self.pair_loss, self.model_loss = np.zeros((count, len(SCALES))), np.zeros(count)
         self.agrees = np.ones(count, dtype=bool)
-        self._last: tuple[Tensor, Floats, float] | None = None
+        self._last: tuple[Tensor, Floats, Floats, float] | None = None
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
         probability = self.models.probability(X)
         cost = probability.mean(1) @ self.game.costs[: self.game.n_outcomes].T
-        return {"probability": probability, "cheapest": cost.argmin(1)}
+        return dict(zip(VALUES, (probability, self.charged(probability), cost.argmin(1)), strict=True))
+
+    def charged(self, probability: Floats) -> Floats:
+        """What each pair is charged, `[rows, model, scale, class]`, given the models' probabilities."""
+        requests = margins(probability)[..., None] < SCALES
+        return np.where(requests[..., None], self.options["charge"], 1 - probability[:, :, None])
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
-        cheapest, probability = int(assessment.values["cheapest"][row]), assessment.values["probability"][row]
-        self._last = (assessment.X[row], probability, 1.0)
+        probability, charged, cheapest = (assessment.values[name][row] for name in VALUES)
+        self._last = (assessment.X[row], probability, charged, 1.0)
         if self.clock < self.start or not self.models.trained:
-            return self.expert, cheapest, Why("it buys the first {start} labels", {"start": self.start})
-        chance = self.chance(probability)
-        if self.rng.random() < chance:
-            self._last = (assessment.X[row], probability, 1 / chance)
-            return self.expert, cheapest, Why("drawn to ask, with probability {chance:.3g}", {"chance": chance})
-        self._last = (assessment.X[row], probability, 0.0)
+            return self.expert, int(cheapest), Why("it buys the first {start} labels", {"start": self.start})
+        chance = self.chance(charged)
+        drawn = self.rng.random() < chance
+        self._last = (assessment.X[row], probability, charged, 1 / chance if drawn else 0.0)
+        if drawn:
+            return self.expert, int(cheapest), Why("drawn to ask, with probability {chance:.3g}", {"chance": chance})
         model = self._followed(probability.argmax(1))
         if model is None or margins(probability)[model] < SCALES[self.pair_loss[model].argmin()]:
-            return self.expert, cheapest, Why("no model leads" if model is None else "the best model requests it")
+            return self.expert, int(cheapest), Why("no model leads" if model is None else "the best model requests it")
         said = int(probability[model].argmax())
         self.agrees &= probability.argmax(1) == said
         return said, said, Why("the best model says so, with probability {p:.3g}", {"p": probability[model, said]})
 
-    def chance(self, probability: Floats) -> float:
-        """p, given the models' probabilities `[model, class]`."""
+    def chance(self, charged: Floats) -> float:
+        """p, given what each pair is charged, `[model, scale, class]`."""
         mean = self.pair_loss / max(1, self.n_labels)
-        alive = mean <= mean.min() + self.options["slack"]
-        kept = self._charged(probability, 1 - probability)[alive]
+        kept = charged[mean <= mean.min() + self.options["slack"]]
         return float(min(1.0, (kept.max(0) - kept.min(0)).max()))
-
-    def _charged(self, probability: Floats, loss: Floats) -> Floats:
-        """What each pair is charged, `[model, scale, class]`, where its model's loss is `[model, class]`."""
-        requests = margins(probability)[:, None] < SCALES
-        return np.where(requests[..., None], self.options["charge"], loss[:, None])
 
     def _followed(self, says: Any) -> int | None:
         """The best model, unless another class has one that is nearly as good."""
@@ -118,10 +118,10 @@ class ALPS(Strategy):
             self.memory.append(x=x, target=target)
             return
         last = self._last if self._last is not None and torch.equal(self._last[0], x) else None
-        probability, weight = last[1:] if last else (self.models.probability(x[None])[0], 1.0)
-        loss = 1 - probability @ target.double().numpy()
-        self.model_loss += weight * loss
-        self.pair_loss += weight * self._charged(probability, loss[:, None])[..., 0]
+        _, probability, charged, weight = last or (x, *(self._assess(x[None])[name][0] for name in VALUES[:2]), 1.0)
+        distribution = target.double().numpy()
+        self.model_loss += weight * (1 - probability @ distribution)
+        self.pair_loss += weight * (charged @ distribution)
 
     def _train(self) -> None:
         if self.models.trained or not len(self.memory):

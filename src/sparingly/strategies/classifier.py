@@ -110,8 +110,9 @@ def told(game: Game, action: int, symbol: int) -> Tensor:
     >>> told(label_efficient(3), 3, 1)
     tensor([0., 1., 0.])
     """
-    possible = torch.tensor([float(s == game.symbols(action)[symbol]) for s in game.feedback[action]])
-    return possible / possible.sum()
+    seen = game.symbols(action)[symbol]
+    possible = [s == seen for s in game.feedback[action]]
+    return torch.tensor(possible, dtype=torch.float32).div_(sum(possible))
 
 
 def full_expert(game: Game, name: str) -> int:

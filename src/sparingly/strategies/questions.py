@@ -54,26 +54,28 @@ class Questions:
     def __init__(self, patience: int = 1000) -> None:
         self.patience = patience
         self._open: list[Question] = []
-        self._rows: Tensor | None = None
+        self._rows = torch.empty(0, 0)
+        self._first = self._filled = 0
+        """From the first row on, so many are those of the open questions, in their order."""
 
     def __len__(self) -> int:
         return len(self._open)
 
     def add(self, question: Question) -> None:
         self._open.append(question)
-        self._rows = None
 
     def expire(self, clock: int) -> None:
         """Give up the questions that have waited too long."""
         if self._open and self._open[0].clock + self.patience < clock:
-            self._open = [q for q in self._open if q.clock + self.patience >= clock]
-            self._rows = None
+            kept = [q for q in self._open if q.clock + self.patience >= clock]
+            self._leave(len(self._open) - len(kept))
+            self._open = kept
 
     def take(self, x: Tensor) -> Question | None:
         """Close the oldest question about an observation, if there is one."""
         for place, question in enumerate(self._open):
             if torch.equal(question.x, x):
-                self._rows = None
+                self._leave(1) if place == 0 else self._keep(place)
                 return self._open.pop(place)
         return None
 
@@ -81,10 +83,27 @@ class Questions:
         """How many open questions are about the same thing: each counts by its distance against a reach."""
         if not self._open:
             return 0.0
-        if self._rows is None:
-            self._rows = torch.stack([q.x for q in self._open]).flatten(1)
-        squared = (self._rows - x.flatten()).square().sum(1).double()
+        squared = (self._stacked() - x.flatten()).square().sum(1).double()
         return float(torch.exp(-squared / max(reach, 1e-30)).sum())
+
+    def _stacked(self) -> Tensor:
+        """The open questions' observations, `[open, features]`; only those that came or moved are copied."""
+        count, width = len(self._open), self._open[0].x.numel()
+        if self._first + count > len(self._rows) or self._rows.shape[1] != width:
+            self._rows, self._first, self._filled = self._open[0].x.new_empty(2 * count + 64, width), 0, 0
+        if self._filled < count:
+            new = torch.stack([q.x for q in self._open[self._filled :]]).flatten(1)
+            self._rows[self._first + self._filled : self._first + count] = new
+            self._filled = count
+        return self._rows[self._first : self._first + count]
+
+    def _leave(self, count: int) -> None:
+        """The oldest go; they are the first, for questions are added in the order of the clock."""
+        self._first, self._filled = self._first + count, max(0, self._filled - count)
+
+    def _keep(self, place: int) -> None:
+        """The rows from a place on are no longer in order."""
+        self._filled = min(self._filled, place)
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -96,7 +115,8 @@ class Questions:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._open, self._rows = [], None
+        self._open = []
+        self._first = self._filled = 0
         for (clock, announced, known, labels), x, p in zip(
             state["open"], state["x"], state["probability"], strict=True
         ):

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.beliefs import Beliefs
+from sparingly.learning.ensemble import Ensemble
 from sparingly.learning.networks import Network
 from sparingly.learning.scaling import Reservoir
 from sparingly.strategies.bought import Bought
@@ -53,7 +54,8 @@ class Sparing(Strategy):
         A number, or a shape such as (1, 28, 28).
     network, width, members
         "mlp" (six networks of one hidden layer of `width` units, trained as one, each beside a kernel regression),
-        "lenet", any module, or a function of (shape, outputs); others than "mlp" have three members unless told.
+        "lenet", any module, or a function of (shape, outputs); others than "mlp" have three members unless told. Or an
+        `Ensemble` of models of any kind, which sees the features as they are.
     prior_horizon
         Rounds to come that are taken for granted before any has been seen.
     audit
@@ -87,7 +89,7 @@ class Sparing(Strategy):
         game: Game,
         n_features: int | tuple[int, ...],
         *,
-        network: Network = "mlp",
+        network: Network | Ensemble = "mlp",
         width: int = 100,
         members: int | None = None,
         prior_horizon: int = 2000,

@@ -6,7 +6,7 @@ import abc
 import copy
 import math
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -98,7 +98,7 @@ class Assessment:
     values: Mapping[str, Any]
 
     def __len__(self) -> int:
-        return len(self.X)
+        return int(self.X.shape[0])
 
 
 class Strategy(abc.ABC):
@@ -232,6 +232,23 @@ class Strategy(abc.ABC):
         self.n_labels += 1
         if self._due or self._due_after_label():
             self._update()
+
+    def learn_many(self, X: ArrayLike | Tensor, answers: Sequence[tuple[int, Hashable]]) -> None:
+        """Learn what many actions brought, (action, symbol) for each observation, with one update at the end.
+
+        Nothing is learned if any of it makes no sense.
+        """
+        block = self._block(X)
+        if len(block) != len(answers):
+            raise ValueError(f"there are {len(answers)} answers for {len(block)} observations")
+        for answer in answers:
+            self.game.symbol_index(*answer)
+        trains, self.trains = self.trains, False
+        for x, answer in zip(block[:-1], answers[:-1], strict=True):
+            self.learn(x, *answer)
+        self.trains, self._due = trains, True
+        for x, answer in zip(block[-1:], answers[-1:], strict=True):
+            self.learn(x, *answer)
 
     def rounds_to_update(self) -> int:
         """For how many rounds from now an assessment stays valid, if no label brings an earlier update."""

@@ -61,6 +61,11 @@ class Agents:
                 agent = self._open[name]
         return agent
 
+    def open_all(self) -> None:
+        """Open every agent now, so that one that cannot be used is noticed before anything is promised."""
+        for name in self.names():
+            self.get(name)
+
     def is_open(self, name: str) -> bool:
         return name in self._open
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import base64
-import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
 from sparingly.live.agent import Agent
 from sparingly.live.errors import ConflictError
-from sparingly.live.records import ANSWERED, OPEN, UNKNOWN, Payload, Question
-from sparingly.live.service import looking
+from sparingly.live.records import ANSWERED, UNKNOWN, Payload, Question
 from sparingly.live.service.access import Identity, allowed
 from sparingly.live.service.core import Here, Json, Name, Service, TheAgent, midnight
 from sparingly.live.service.models import AnswerIn, DoneOut, QuestionsOut, TicketIn, UndoneOut
@@ -62,7 +60,7 @@ async def dont_know(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent
 async def release(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
     """Give a question back unanswered, so that the others may have it at once."""
     await here.call(the_agent.release, body.ticket, expert=who.name)
-    return {"ticket": body.ticket, "status": (await here.call(looking.ticket_row, the_agent, body.ticket)).status}
+    return {"ticket": body.ticket, "status": (await here.call(the_agent.ticket, body.ticket)).status}
 
 
 @router.post("/undo", response_model=UndoneOut)
@@ -76,26 +74,31 @@ def _next(here: Service, name: str, agent: Agent, who: Identity, limit: int, sec
     tells = here.agents.reveal(name) == "before"
     return {
         "questions": [question_out(agent, question, tells) for question in found],
-        "open": looking.open_count(agent),
-        "today": looking.answered_since(agent, who.name, midnight()),
+        "open": agent.count_open(),
+        "today": _today(agent, who),
     }
 
 
+def _today(agent: Agent, who: Identity) -> Json:
+    answers, cost = agent.answered_since(who.name, midnight())
+    return {"answers": answers, "cost": cost}
+
+
 def _answer(here: Service, name: str, agent: Agent, who: Identity, body: AnswerIn, did: str) -> Json:
-    row = looking.ticket_row(agent, body.ticket)
-    if did == "corrected" and row.status != ANSWERED:
-        raise ConflictError(f"ticket {body.ticket!r} is {row.status}: only an answer can be corrected")
-    foreign = did == "corrected" and who.role == ADMIN and row.expert != who.name
+    entry = agent.ticket(body.ticket)
+    if did == "corrected" and entry.status != ANSWERED:
+        raise ConflictError(f"ticket {body.ticket!r} is {entry.status}: only an answer can be corrected")
+    foreign = did == "corrected" and who.role == ADMIN and entry.expert != who.name
     agent.answer(body.ticket, _label(agent, body.label), expert=None if foreign else who.name)
     here.audit.note(who, did, agent=name, ticket=body.ticket, detail=body.label)
     here.metrics.answers.labels(name, did).inc()
-    told = None if here.agents.reveal(name) == "never" else agent.classes[row.prediction]
+    told = None if here.agents.reveal(name) == "never" else entry.prediction
     return {
         "ticket": body.ticket,
         "status": ANSWERED,
         "label": body.label,
         "prediction": told,
-        "today": looking.answered_since(agent, who.name, midnight()),
+        "today": _today(agent, who),
     }
 
 
@@ -104,21 +107,19 @@ def _set_aside(here: Service, name: str, agent: Agent, who: Identity, ticket: st
     act(ticket, expert=who.name)
     here.audit.note(who, did, agent=name, ticket=ticket)
     here.metrics.answers.labels(name, did).inc()
-    return {"ticket": ticket, "status": looking.ticket_row(agent, ticket).status}
+    return {"ticket": ticket, "status": agent.ticket(ticket).status}
 
 
 def _undo(here: Service, name: str, agent: Agent, who: Identity, ticket: str) -> Json:
-    row = looking.ticket_row(agent, ticket)
-    if row.status in (ANSWERED, UNKNOWN) and row.expert != who.name and who.role != ADMIN:
-        raise ConflictError(f"ticket {ticket!r} was answered by {row.expert or 'someone else'}, not by {who.name}")
-    if row.status == OPEN and row.expert not in (None, who.name) and row.until is not None and row.until >= time.time():
-        raise ConflictError(f"ticket {ticket!r} is leased to {row.expert}")
-    if not row.asks:
+    entry = agent.ticket(ticket)
+    if entry.status in (ANSWERED, UNKNOWN) and entry.expert != who.name and who.role != ADMIN:
+        raise ConflictError(f"ticket {ticket!r} was answered by {entry.expert or 'someone else'}, not by {who.name}")
+    if not entry.asks:
         raise ConflictError(f"ticket {ticket!r} was announced: there is no question to open again")
-    agent.reopen(ticket, expert=who.name)
+    agent.reopen(ticket, expert=who.name, lease_seconds=here.limits.lease_seconds)
     here.audit.note(who, "took back", agent=name, ticket=ticket)
     here.metrics.answers.labels(name, "took back").inc()
-    question = looking.take(agent, ticket, who.name, here.limits.lease_seconds)
+    question = agent.lend(ticket, who.name, lease_seconds=here.limits.lease_seconds)
     return {"question": question_out(agent, question, here.agents.reveal(name) == "before")}
 
 

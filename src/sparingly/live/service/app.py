@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.staticfiles import StaticFiles
 
 import sparingly
@@ -40,7 +40,11 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 def create_app(
-    place: str | os.PathLike[str] | Service, *, limits: ServiceLimits | None = None, secure_cookie: bool = True
+    place: str | os.PathLike[str] | Service,
+    *,
+    limits: ServiceLimits | None = None,
+    secure_cookie: bool = True,
+    routers: Sequence[APIRouter] = (),
 ) -> FastAPI:
     """The service as an ASGI app.
 
@@ -52,6 +56,8 @@ def create_app(
         Sizes and rates.
     secure_cookie
         Whether the session's cookie travels over HTTPS only; browsers count their own machine as such.
+    routers
+        Routes of others, such as `sparingly.adapters.label_studio.router`.
     """
     service = place if isinstance(place, Service) else Service(str(place), limits, secure_cookie=secure_cookie)
 
@@ -70,8 +76,9 @@ def create_app(
     )
     app.state.service = service
     refusals.install(app)
-    for routes in (observing_routes, answering_routes, reading_routes, admin_routes):
-        app.include_router(routes.router, responses=_REFUSALS)
+    ours = (observing_routes, answering_routes, reading_routes, admin_routes)
+    for router in (*(routes.router for routes in ours), *routers):
+        app.include_router(router, responses=_REFUSALS)
     app.include_router(health_routes.router)
     app.include_router(page_routes.router)
     app.mount("/static", _Static(directory=page_routes.FOLDER / "static"), name="static")

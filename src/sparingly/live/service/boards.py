@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sparingly.live.records import Statistics
-from sparingly.live.service import looking
 from sparingly.live.service.agents import Agents
 
 SHARE, LONGEST = 4.0, 10.0
@@ -44,12 +43,12 @@ class Boards:
 
         def draw() -> dict[str, Any]:
             return {
-                "events": looking.head(agent),
+                "events": agent.count_events(),
                 "statistics": dict(agent.stats()),
                 "over_time": [dict(point) for point in agent.over_time(60)],
-                "experts": looking.by_expert(agent),
-                "recent": [dict(entry) for entry in looking.recent(agent, 12)],
-                "open": looking.open_questions(agent, 12),
+                "experts": [dict(one) for one in agent.experts()],
+                "recent": [dict(entry) for entry in agent.recent(12)],
+                "open": [dict(question) for question in agent.waiting(12)],
             }
 
         return self._remembered("dashboard", name, draw)  # type: ignore[no-any-return]

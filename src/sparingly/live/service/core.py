@@ -65,7 +65,7 @@ class Service:
         self.book.close()
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
 
@@ -73,7 +73,7 @@ def service_of(request: Request) -> Service:
 async def agent_of(
     request: Request, agent: Annotated[str, Path(description="The agent's name.", pattern=f"^{NAME}$")]
 ) -> Agent:
-    return await service_of(request).agent(agent)
+    return await (await service_of(request)).agent(agent)
 
 
 def midnight() -> float:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from sparingly.live.agent import Agent
 from sparingly.live.errors import AgentError
-from sparingly.live.service import looking
 
 EVERY = 0.5
 PING = 15.0
@@ -83,4 +82,4 @@ class Events:
 
 
 def _look(agent: Agent) -> tuple[int, int]:
-    return looking.head(agent), looking.open_count(agent)
+    return agent.count_events(), agent.count_open()

@@ -5,6 +5,8 @@ Callers are known before the first byte of a body is read, so that a stranger ca
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
 from typing import Any
 
@@ -44,6 +46,9 @@ HEADERS = {
 
 GUARDED = ("/api/", "/metrics")
 
+TOO_LARGE, LINGER = 413, 10.0
+"""After this status, for so many seconds, the rest of the body is read and thrown away."""
+
 
 class Gate:
     """Middleware around the whole app."""
@@ -59,10 +64,11 @@ class Gate:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
-        response = _Response(send, scope)
+        body = _Body(receive, self._most)
+        response = _Response(send, body)
         try:
             await self._admit(scope)
-            await self._app(scope, _Body(receive, self._most), response)
+            await self._app(scope, body, response)
         except RefusalError as refusal:
             await response.instead(refusal_response(refusal.status, str(refusal), refusal.headers), scope, receive)
         except StoreError as error:
@@ -92,7 +98,9 @@ class Gate:
         if guarded and changes and who is not None:
             check_csrf(who, connection.headers.get(CSRF_HEADER))
         if int(length) > self._most:
-            raise RefusalError(413, f"the body has {length} bytes: {self._most} are the most", {"Connection": "close"})
+            raise RefusalError(
+                TOO_LARGE, f"the body has {length} bytes: {self._most} are the most", {"Connection": "close"}
+            )
 
 
 class _Body:
@@ -101,22 +109,35 @@ class _Body:
     def __init__(self, receive: Receive, most: int) -> None:
         self._receive = receive
         self._most = self._left = most
+        self._ended = False
 
     async def __call__(self) -> Message:
-        message = await self._receive()
+        message = await self._next()
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             # Of all exceptions, FastAPI lets only this one through while it reads a body.
-            raise HTTPException(413, f"the body has more than {self._most} bytes")
+            raise HTTPException(TOO_LARGE, f"the body has more than {self._most} bytes")
+        return message
+
+    async def throw_away(self) -> None:
+        """Read the rest and forget it, for a while: many clients listen only when they have sent everything."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER):
+                while not self._ended:
+                    await self._next()
+
+    async def _next(self) -> Message:
+        message = await self._receive()
+        self._ended = message["type"] != "http.request" or not message.get("more_body", False)
         return message
 
 
 class _Response:
     """Sends a response with the headers that every one carries, and remembers whether it has begun."""
 
-    def __init__(self, send: Send, scope: Scope) -> None:
+    def __init__(self, send: Send, body: _Body) -> None:
         self._send = send
-        self._scope = scope
+        self._body = body
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
@@ -126,6 +147,11 @@ class _Response:
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
             headers.setdefault("Cache-Control", "no-store")
+        elif self.status == TOO_LARGE and not message.get("more_body", False):
+            # Once the response has ended the server closes the connection, and what it has not read then resets it.
+            await self._send({**message, "more_body": True})
+            await self._body.throw_away()
+            message = {"type": "http.response.body", "body": b""}
         await self._send(message)
 
     async def instead(self, response: Any, scope: Scope, receive: Receive) -> None:

@@ -8,7 +8,6 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from sparingly.live.errors import AgentError
-from sparingly.live.service import looking
 from sparingly.live.service.access import Identity, allowed
 from sparingly.live.service.core import Here, Json, Service
 from sparingly.live.service.models import ErrorOut, HealthOut
@@ -44,4 +43,4 @@ async def metrics(here: Here, who: Scraper) -> Response:
 
 def _touch_all(here: Service) -> None:
     for name in here.agents.names():
-        looking.head(here.agents.get(name))
+        here.agents.get(name).count_events()

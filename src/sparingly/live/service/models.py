@@ -1,10 +1,12 @@
-"""What goes over the wire, as the OpenAPI description tells it."""
+"""What goes over the wire, as the OpenAPI description tells it: the agent's own records, and these."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from sparingly.live.records import Answered, Entry, Statistics, Ticket, Waiting
 
 Label = StrictBool | StrictInt | StrictFloat | StrictStr
 Id = Annotated[StrictStr, Field(min_length=1, max_length=200)]
@@ -38,18 +40,8 @@ class BlockIn(Strict):
     observations: list[ObservationIn]
 
 
-class TicketOut(BaseModel):
-    """What the agent decided."""
-
-    id: str
-    prediction: Label
-    asks: bool
-    action: int
-    why: str
-
-
 class TicketsOut(BaseModel):
-    tickets: list[TicketOut]
+    tickets: list[Ticket]
 
 
 class PayloadOut(BaseModel):
@@ -105,55 +97,20 @@ class UndoneOut(BaseModel):
     question: QuestionOut
 
 
-class EntryOut(BaseModel):
-    id: str
-    prediction: Label
-    asks: bool
-    action: int
-    label: Label | None
-    status: str
-    why: str
-    at: float
-    expert: str | None
-    closed: float | None
-
-
 class HistoryOut(BaseModel):
-    tickets: list[EntryOut]
+    tickets: list[Entry]
     next: str | None = Field(None, description="Pass as `after` for the tickets that follow.")
-
-
-class StatisticsOut(BaseModel):
-    """How an agent is doing; null is what cannot be known yet."""
-
-    observations: int
-    questions: int
-    answered: int
-    open: int
-    skipped: int
-    unknown: int
-    withdrawn: int
-    cost: float | None
-    questions_cost: float
-    errors_cost: float | None
-    accuracy: float | None
-    accuracy_low: float | None
-    accuracy_high: float | None
-    sample: float
-    always_asking: float
-    never_asking: float | None
-    at: float | None
 
 
 class BoardOut(BaseModel):
     """Everything the dashboard draws."""
 
     events: int = Field(description="The number of the last event that it tells of.")
-    statistics: StatisticsOut
-    over_time: list[StatisticsOut]
-    experts: list[dict[str, Any]]
-    recent: list[EntryOut]
-    open: list[dict[str, Any]]
+    statistics: Statistics
+    over_time: list[Statistics]
+    experts: list[Answered]
+    recent: list[Entry]
+    open: list[Waiting]
 
 
 class CostIn(Strict):
@@ -200,7 +157,7 @@ class AgentsOut(BaseModel):
 
 class TokenIn(Strict):
     name: StrictStr = Field(min_length=1, max_length=80)
-    role: Literal["producer", "expert", "admin"]
+    role: Literal["producer", "expert", "host", "admin"]
 
 
 class TokenOut(BaseModel):

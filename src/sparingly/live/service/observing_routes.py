@@ -12,18 +12,17 @@ from sparingly.live.agent import Agent
 from sparingly.live.errors import AgentError
 from sparingly.live.payloads import checked_payload
 from sparingly.live.records import Payload, Ticket
-from sparingly.live.service import looking
 from sparingly.live.service.access import Identity, allowed
 from sparingly.live.service.core import Here, Json, Name, Service, TheAgent
 from sparingly.live.service.images import checked_image, decoded, image_features
-from sparingly.live.service.models import BlockIn, DoneOut, ObservationIn, PayloadIn, TicketIn, TicketOut, TicketsOut
+from sparingly.live.service.models import BlockIn, DoneOut, ObservationIn, PayloadIn, TicketIn, TicketsOut
 from sparingly.live.service.tokens import ADMIN, PRODUCER
 
 router = APIRouter(prefix="/api/agents/{agent}", tags=["observe"])
 Producer = Annotated[Identity, allowed(PRODUCER, ADMIN)]
 
 
-@router.post("/observations", response_model=TicketOut)
+@router.post("/observations", response_model=Ticket)
 async def observe(body: ObservationIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> JSONResponse:
     """Decide on one observation; it is on disk when the answer comes."""
     _check_count(body.features, here)
@@ -44,7 +43,7 @@ async def observe_many(body: BlockIn, agent: Name, here: Here, the_agent: TheAge
     return JSONResponse({"tickets": [dict(ticket) for ticket in tickets]})
 
 
-@router.post("/observations/image", response_model=TicketOut)
+@router.post("/observations/image", response_model=Ticket)
 async def observe_image(
     agent: Name,
     here: Here,
@@ -69,18 +68,10 @@ async def withdraw(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent,
     return {"ticket": body.ticket, "status": "withdrawn"}
 
 
-@router.get("/ticket", response_model=TicketOut)
+@router.get("/ticket", response_model=Ticket)
 async def ticket(ticket: str, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> Json:
     """One ticket again, by its id."""
-    row = await here.call(looking.ticket_row, the_agent, ticket)
-    classes = the_agent.classes
-    return {
-        "id": row.id,
-        "prediction": classes[row.prediction],
-        "asks": bool(row.asks),
-        "action": row.action,
-        "why": row.why,
-    }
+    return dict(await here.call(the_agent.ticket, ticket))
 
 
 async def _observe(here: Service, agent: Agent, block: list[ObservationIn]) -> list[Ticket]:
@@ -129,7 +120,7 @@ def _count(features: Any, most: int, depth: int = 0) -> int:
         return len(features)
     if not isinstance(features, list):
         return 1
-    if depth == 3 or not any(isinstance(part, list) for part in features):
+    if depth == 3 or list not in map(type, features):
         return len(features)
     total = 0
     for part in features:

@@ -14,7 +14,7 @@ from sparingly.live.service.access import Identity, address_of, check_csrf
 from sparingly.live.service.core import Here, Name, Service
 from sparingly.live.service.refusals import RefusalError
 from sparingly.live.service.sessions import COOKIE, LASTS
-from sparingly.live.service.tokens import ADMIN, EXPERT, PRODUCER
+from sparingly.live.service.tokens import ADMIN, EXPERT, HOST, PRODUCER
 
 FOLDER = Path(sparingly.live.__file__).parent / "page"
 
@@ -28,7 +28,7 @@ async def home(request: Request, here: Here) -> Response:
     if who is None:
         return RedirectResponse("/sign-in", 303)
     names = await here.call(here.agents.names)
-    if not names or who.role == PRODUCER:
+    if not names or who.role in (PRODUCER, HOST):
         return _html("empty.html", request, here, names=names)
     view = "dashboard" if who.role == ADMIN else "answer"
     return RedirectResponse(f"/agents/{names[0]}/{view}", 303)
@@ -103,5 +103,6 @@ def _person(request: Request) -> Identity | None:
 
 
 def _html(template: str, request: Request, here: Service, status: int = 200, **values: Any) -> HTMLResponse:
-    text = _templates.get_template(template).render(who=_person(request), path=request.url.path, **values)
+    known = {"who": _person(request), "path": request.url.path, "origin": str(request.base_url).rstrip("/")}
+    text = _templates.get_template(template).render(**known, **values)
     return HTMLResponse(text, status)

@@ -10,9 +10,10 @@ from fastapi import APIRouter, Query
 from fastapi.responses import FileResponse, StreamingResponse
 from starlette.background import BackgroundTask
 
+from sparingly.live.records import Statistics
 from sparingly.live.service.access import Identity, allowed
 from sparingly.live.service.core import Here, Json, Name, TheAgent
-from sparingly.live.service.models import AuditOut, BoardOut, HistoryOut, StatisticsOut
+from sparingly.live.service.models import AuditOut, BoardOut, HistoryOut
 from sparingly.live.service.tokens import ADMIN, EXPERT
 
 router = APIRouter(prefix="/api", tags=["look"])
@@ -21,7 +22,7 @@ Watcher = Annotated[Identity, allowed(EXPERT, ADMIN)]
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
 
-@router.get("/agents/{agent}/statistics", response_model=StatisticsOut)
+@router.get("/agents/{agent}/statistics", response_model=Statistics)
 async def statistics(agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
     """How the agent is doing: counts, costs, and how often it is right."""
     return dict(await here.call(the_agent.stats))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 import uvicorn
@@ -67,10 +69,10 @@ def first_agent(service: Service, name: str, classes: list[str], settings: dict[
         raise AgentError(f"the agent {name!r} has the classes {there}, not {', '.join(classes)}: choose another name")
 
 
-def run(service: Service, listener: socket.socket, *, log_level: str = "warning") -> None:
-    """Serve until told to stop; what was begun is finished."""
+def run(service: Service, listener: socket.socket, *, log_level: str = "warning", routers: Sequence[str] = ()) -> None:
+    """Serve until told to stop; what was begun is finished. `routers` names modules whose routes are served too."""
     config = uvicorn.Config(
-        create_app(service),
+        create_app(service, routers=[importlib.import_module(name).router for name in routers]),
         log_level=log_level,
         access_log=False,
         server_header=False,

@@ -18,7 +18,7 @@ from sqlalchemy import and_, insert, select, update
 from sparingly.live.errors import AgentError
 from sparingly.live.service.book import Book, tokens
 
-PRODUCER, EXPERT, ADMIN = ROLES = ("producer", "expert", "admin")
+PRODUCER, EXPERT, HOST, ADMIN = ROLES = ("producer", "expert", "host", "admin")
 """Who observes, who answers, and who looks after both."""
 
 STALE = 1.0

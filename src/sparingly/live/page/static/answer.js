@@ -7,6 +7,7 @@ const SHORTCUTS = [..."123456789", ...LETTERS];
 let question = null;
 let keys = [];
 let openNow = 0;
+let events = null;
 let busy = false;
 let running = Promise.resolve();
 let last = null;
@@ -15,6 +16,12 @@ let last = null;
 function act(work) {
   if (!busy) running = attempt(work);
   return running;
+}
+
+/** The same, but never dropped: it waits for its turn. */
+async function inTurn(work) {
+  while (busy) await running;
+  return act(work);
 }
 
 async function attempt(work) {
@@ -74,7 +81,9 @@ function idle() {
   $("idle-title").textContent = others ? "Nothing for you just now" : "Nothing to answer";
   $("idle-text").textContent = others
     ? "Open questions are with other people, or you have skipped them. The next one appears here by itself."
-    : "The agent is sure enough for now. The next question appears here by itself.";
+    : events === 0
+      ? "Nothing has been observed yet. The first question appears here by itself."
+      : "The agent is sure enough for now. The next question appears here by itself.";
 }
 
 function sentence(words) {
@@ -154,10 +163,9 @@ function remember(asked, words) {
   show($("last"), true);
 }
 
-async function undo() {
-  await running;
-  if (!last) return;
-  act(async () => {
+function undo() {
+  return inTurn(async () => {
+    if (!last) return;
     const told = await call("POST", "/undo", { ticket: last.id });
     last = null;
     show($("last"), false);
@@ -197,8 +205,10 @@ addEventListener("pagehide", () => {
 addEventListener("pageshow", (event) => event.persisted && act(next));
 rememberKeys();
 act(next);
-listen(({ open }) => {
+listen(({ events: happened, open }) => {
+  events = happened;
   counts({ open });
-  if (!question) act(next);
+  if (!question) idle();
+  inTurn(async () => question || next());
 });
 setInterval(() => question || act(next), 15000);

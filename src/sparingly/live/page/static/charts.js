@@ -23,7 +23,8 @@ function ticks(low, high) {
 
 /**
  * Draw lines over the observations.
- * series: [{name, className, points: [[x, y|null]]}]; band: [[x, low, high]]; format: y to text.
+ * series: [{name, className, points: [[x, y|null]]}], the first above the others; band: [[x, low, high]] around it,
+ * with a mark at each point; format: y to text.
  */
 function chart(place, { series, band = [], format, low = 0, high = null, summary }) {
   const width = Math.max(260, place.clientWidth);
@@ -40,8 +41,13 @@ function chart(place, { series, band = [], format, low = 0, high = null, summary
   const y = (v) => height - EDGE.bottom - ((height - EDGE.top - EDGE.bottom) * (v - low)) / (top - low);
   const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": summary });
   axes(drawing, { width, height, right, top, low, x, y, format });
-  if (band.length) drawing.append(svg("path", { class: "band", d: outline(band, x, y) }));
-  for (const one of series) drawing.append(svg("path", { class: `line ${one.className}`, d: path(one.points, x, y) }));
+  if (band.length > 1) drawing.append(svg("path", { class: "band", d: outline(band, x, y) }));
+  for (const [v, bottom, high] of band) drawing.append(svg("line", { class: "span", x1: x(v), x2: x(v), y1: y(bottom), y2: y(high) }));
+  for (const one of [...series].reverse()) drawing.append(svg("path", { class: `line ${one.className}`, d: path(one.points, x, y) }));
+  const known = series[0].points.filter((point) => point[1] !== null);
+  for (const [v, value] of band.length ? known : known.slice(-1)) {
+    drawing.append(svg("circle", { class: "mark", cx: x(v), cy: y(value), r: 4 }));
+  }
   place.replaceChildren(drawing, ...(series.length > 1 ? [legend(series)] : []));
 }
 

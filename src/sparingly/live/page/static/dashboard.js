@@ -31,7 +31,9 @@ function draw() {
 }
 
 function tiles(s) {
+  show($("start"), s.observations === 0);
   $("cost").textContent = s.cost === null ? `${money(s.questions_cost)} +` : money(s.cost);
+  $("cost-text").textContent = saved(s);
   const most = Math.max(s.cost ?? s.questions_cost, s.always_asking, s.never_asking ?? 0, 1e-9);
   const bars = [
     ["So far", s.cost ?? s.questions_cost, "ours"],
@@ -48,7 +50,18 @@ function tiles(s) {
       ? "Known once questions left to chance are answered"
       : `between ${percent(s.accuracy_low)} and ${percent(s.accuracy_high)}, from ${number(s.sample)} random questions`;
   $("open").textContent = number(s.open);
-  $("open-text").textContent = `${number(s.skipped + s.unknown)} set aside · ${number(s.withdrawn)} withdrawn`;
+  const oldest = board.open[0];
+  const aside = `${number(s.skipped + s.unknown)} set aside · ${number(s.withdrawn)} withdrawn`;
+  $("open-text").textContent = oldest ? `oldest from ${ago(oldest.at)} · ${aside}` : aside;
+}
+
+/** What was saved against the cheaper of the two simple ways; nothing while the cost is not known. */
+function saved({ cost, always_asking: always, never_asking: never }) {
+  if (cost === null) return "and the errors of announcements, not known yet";
+  const [cheaper, name] = never !== null && never < always ? [never, "never asking"] : [always, "always asking"];
+  if (!cheaper) return "";
+  const share = percent(Math.abs(1 - cost / cheaper), 0);
+  return cost <= cheaper ? `${share} less than ${name}` : `${share} more than ${name}, so far`;
 }
 
 function bar(name, value, kind, most) {
@@ -78,23 +91,33 @@ function pooled(points, enough = 12) {
   return found;
 }
 
+/** Questions in a hundred observations, over neighbouring parts put together until each has enough. */
+function rates(points, enough = 20) {
+  const found = [];
+  let before = { questions: 0, observations: 0 };
+  points.forEach((point, i) => {
+    const observed = point.observations - before.observations;
+    if (observed < enough && (i < points.length - 1 || found.length)) return;
+    found.push([point.observations, (100 * (point.questions - before.questions)) / Math.max(1, observed)]);
+    before = point;
+  });
+  return found;
+}
+
 function charts(points) {
   const at = (name) => [[0, 0], ...points.map((p) => [p.observations, p[name]])];
   const end = points.at(-1);
   const of = (name) => (end ? money(end[name]) : "–");
   chart($("chart-cost"), {
     series: [
+      { name: "So far", className: "ours", points: at("cost") },
       { name: "Always asking", className: "always", points: at("always_asking") },
       { name: "Never asking", className: "never", points: at("never_asking") },
-      { name: "So far", className: "ours", points: at("cost") },
     ],
     format: (v) => number(v),
     summary: `Cost so far ${of("cost")}; always asking ${of("always_asking")}; never asking ${of("never_asking")}.`,
   });
-  const shares = points.map((p, i) => {
-    const before = points[i - 1] || { questions: 0, observations: 0 };
-    return [p.observations, (100 * (p.questions - before.questions)) / Math.max(1, p.observations - before.observations)];
-  });
+  const shares = rates(points);
   chart($("chart-questions"), {
     series: [{ name: "Questions", className: "ours", points: shares }],
     format: (v) => number(v),

@@ -1,0 +1,100 @@
+"""A strategy whose classes and features become known on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from sparingly.adapters.recipe import Recipe, probabilities
+from sparingly.adapters.slots import Slots
+from sparingly.strategies.strategy import Decision, Strategy
+
+Features = Mapping[Any, Any]
+
+
+class GrowingStrategy:
+    """Plays on named features; classes and features may appear at any time.
+
+    A strategy has so many inputs and so many classes. When there is no place left for a feature, or a class is new, it
+    is made anew, a size larger, and taught the labels that are known: with doubling sizes this happens seldom.
+
+    Parameters
+    ----------
+    recipe
+        How to make the strategy.
+    classes
+        Those known from the start; a label is then one of them, or an error.
+    max_features
+        The most inputs; beyond them features share inputs.
+
+    Examples
+    --------
+    >>> growing = GrowingStrategy(Recipe("always_ask"))
+    >>> growing.decide({"width": 1.0}).asks, growing.classes
+    (True, [])
+    >>> growing.learn({"width": 1.0}, "cat")
+    >>> growing.learn({"height": 1.0}, "dog")
+    >>> growing.classes
+    ['cat', 'dog']
+    """
+
+    def __init__(self, recipe: Recipe, classes: Sequence[Hashable] | None = None, *, max_features: int = 4096) -> None:
+        if classes is not None and len(classes) < 2:
+            raise ValueError(f"classes is {list(classes)!r}: there must be two or more, or None if they are not known")
+        if classes is None and recipe.costs is not None:
+            raise ValueError("costs are given but not the classes that they are the costs of")
+        self.recipe = recipe
+        self.classes = list(classes or [])
+        self._may_grow = classes is None
+        self._slots = Slots(max_features)
+        self._labels: list[tuple[dict[Any, Any], int]] = []
+        self._strategy: Strategy | None = None
+
+    def decide(self, x: Features) -> Decision:
+        """Play one round."""
+        strategy = self._fitting(x)
+        return strategy.decide(strategy.assess(self._slots.vector(x)[None]), 0)
+
+    def learn(self, x: Features, label: Hashable, *, asked: bool = False) -> None:
+        """Learn the class of an observation, whenever it was seen; one that was not asked about is a round too."""
+        y = self._class(label)
+        strategy = self._fitting(x)
+        strategy.clock += not asked
+        strategy.learn(self._slots.vector(x), *_answer(strategy, y))
+        self._labels.append((dict(x), y))
+
+    def probabilities(self, x: Features) -> dict[Any, float]:
+        """How likely each class is that is known by now; changes nothing but the places of new features."""
+        scores = self._fitting(x).scores(self._slots.vector(x)[None])
+        return dict(zip(self.classes, probabilities(scores, len(self.classes))[0].tolist(), strict=True))
+
+    def _class(self, label: Hashable) -> int:
+        if label in self.classes:
+            return self.classes.index(label)
+        if not self._may_grow:
+            raise ValueError(f"label {label!r} is none of the classes {', '.join(map(repr, self.classes))}")
+        self.classes.append(label)
+        return len(self.classes) - 1
+
+    def _fitting(self, x: Features) -> Strategy:
+        """The strategy, with a place for everything that is known."""
+        self._slots.see(x)
+        there = self._strategy
+        if there is None or there.n_features < self._slots.size or there.game.n_outcomes < len(self.classes):
+            self._strategy = there = self._renewed(there)
+        return there
+
+    def _renewed(self, old: Strategy | None) -> Strategy:
+        fresh = self.recipe.make(self.classes, self._slots.size)
+        if old is not None and self._labels:
+            answers = [_answer(fresh, y) for _, y in self._labels]
+            fresh.learn_many([self._slots.vector(x) for x, _ in self._labels], answers)
+        if old is not None:
+            fresh.clock = old.clock
+        return fresh
+
+
+def _answer(strategy: Strategy, y: int) -> tuple[int, Hashable]:
+    """The expert's action, and the symbol that tells a class."""
+    expert = strategy.game.n_outcomes
+    return expert, strategy.game.feedback[expert][y]

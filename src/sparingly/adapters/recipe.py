@@ -1,0 +1,72 @@
+"""How an adapter makes its strategy: from a name, options and costs, once the classes and the features are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparingly.games import Game, label_efficient
+from sparingly.live.costs import read_costs
+from sparingly.strategies import registered
+from sparingly.strategies.strategy import Strategy
+
+Named = str | Callable[..., Strategy]
+"""A strategy's name, its class, or a function of (game, n_features, seed=..., **options)."""
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A strategy in words.
+
+    Attributes
+    ----------
+    strategy, options
+        Which, and its keyword arguments.
+    costs, query_cost
+        What mistakes cost, in any form that an agent takes, and the price of a question.
+    seed
+        The strategy's.
+
+    >>> strategy = Recipe(query_cost=0.5).make(["ham", "spam"], n_features=3)
+    >>> strategy.name, strategy.game.costs.tolist()
+    ('sparing', [[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
+    """
+
+    strategy: Named = "sparing"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    costs: Any = None
+    query_cost: float = 1.0
+    seed: int = 0
+
+    def game(self, classes: Sequence[Any]) -> Game:
+        """The game of these classes; of two if there are fewer, so that one can begin before any is known."""
+        if len(classes) < 2:
+            return label_efficient(2, query_cost=self.query_cost)
+        return label_efficient(len(classes), costs=read_costs(self.costs, classes), query_cost=self.query_cost)
+
+    def make(self, classes: Sequence[Any], n_features: int | tuple[int, ...]) -> Strategy:
+        return self._maker()(self.game(classes), n_features, seed=self.seed, **self.options)
+
+    def _maker(self) -> Callable[..., Strategy]:
+        if not isinstance(self.strategy, str):
+            return self.strategy
+        known = registered()
+        if self.strategy not in known:
+            raise ValueError(f"there is no strategy {self.strategy!r}: there are {', '.join(known)}")
+        return known[self.strategy]
+
+
+def probabilities(scores: Floats, n_classes: int) -> Floats:
+    """Scores `[block, outcome]` of the classes that are known, as rows that sum to 1.
+
+    >>> probabilities(np.array([[3.0, 1.0, 4.0], [-1.0, 0.0, 2.0]]), 2).tolist()
+    [[0.75, 0.25], [0.5, 0.5]]
+    """
+    known = np.clip(scores[:, :n_classes], 0.0, None)
+    total = known.sum(1, keepdims=True)
+    return np.where(total > 0, known / np.where(total > 0, total, 1.0), 1 / max(n_classes, 1))

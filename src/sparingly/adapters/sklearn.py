@@ -1,0 +1,226 @@
+"""At home in scikit-learn: fit or partial_fit, predict, and query, which says whose labels are worth their price."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparingly.adapters.prefixed import Prefixed
+from sparingly.adapters.recipe import Floats, Named, Recipe, probabilities
+from sparingly.adapters.torch import ModuleOf
+from sparingly.strategies.strategy import Strategy
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import check_array
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    raise ImportError("the scikit-learn adapter needs it: pip install 'sparingly[adapters]'") from None
+
+
+class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: ignore[misc]
+    """A classifier that knows which labels are worth asking for.
+
+    `query(X)` tells which rows to ask about and changes nothing. `update(X, queried)` says that these rows went by and
+    which were asked, as scikit-activeml's stream strategies have it. `partial_fit(X, y)` teaches labels; rows that
+    `update` was not told of count as rounds of their own. Without `update` the future is taken to be shorter than it
+    is, and a little less is asked.
+
+    `sklearn.utils.estimator_checks.check_estimator` passes; no check is left out.
+
+    Parameters
+    ----------
+    strategy
+        A strategy's name, or a function of (game, n_features).
+    classes
+        The labels, if they are to be known before the first one; costs need no more than this order or that of
+        `classes_`, which is sorted.
+    costs, query_cost
+        What mistakes cost: a matrix [announced, true], a DataFrame with axes so named, or records of the costs that are
+        not 1; and a question's price. `predict` announces the class of least expected cost.
+    module
+        The network inside: None for the strategy's own, an `nn.Module` class, an instance, or a function of
+        (shape, outputs).
+    random_state
+        A number; the same one gives the same classifier.
+    **options
+        `module__name=value` goes to the module when it is made, `strategy__name=value` to the strategy.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> order = np.random.default_rng(0).permutation(len(X))
+    >>> X, y = X[order], y[order]
+    >>> model = SparingClassifier(classes=[0, 1, 2])
+    >>> asked = model.query(X[:100])
+    >>> len(asked)
+    61
+    >>> model = model.update(X[:100], asked).partial_fit(X[asked], y[asked])
+    >>> model.score(X[100:], y[100:]) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        strategy: Named = "sparing",
+        *,
+        classes: Sequence[Hashable] | None = None,
+        costs: Any = None,
+        query_cost: float = 1.0,
+        module: Any = None,
+        random_state: int | None = 0,
+        **options: Any,
+    ) -> None:
+        self.strategy = strategy
+        self.classes = classes
+        self.costs = costs
+        self.query_cost = query_cost
+        self.module = module
+        self.random_state = random_state
+        for name, value in options.items():
+            setattr(self, name, value)
+
+    # learning
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget everything, and learn these labels."""
+        for name in ("_strategy", "_awaited", "classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        return self._learn(X, y, None, at_once=True)
+
+    def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> Self:
+        """Learn more labels; the classes must be known from the first call on, by `classes` or by y.
+
+        A block of labels is trained on at once, a single one when the strategy finds that it is time.
+        """
+        return self._learn(X, y, classes, at_once=np.shape(X)[:1] != (1,))
+
+    def _learn(self, X: Any, y: Any, classes: Iterable[Hashable] | None, *, at_once: bool) -> Self:
+        X, y = validate_data(self, X, y, reset=not hasattr(self, "n_features_in_"), dtype=np.float32)
+        check_classification_targets(y)
+        known = self._known(y, classes)
+        numbers = _places(y, known)
+        strategy = self._begun(known, X.shape[1])
+        expert = strategy.game.n_outcomes
+        answers = [(expert, strategy.game.feedback[expert][k]) for k in numbers]
+        self._strategy, self.classes_ = strategy, known
+        strategy.clock += self._unannounced(X)
+        if at_once:
+            strategy.learn_many(X, answers)
+        else:
+            strategy.learn(X[0], *answers[0])
+        return self
+
+    def _known(self, y: NDArray[Any], classes: Iterable[Hashable] | None) -> NDArray[Any]:
+        if hasattr(self, "classes_"):
+            return np.asarray(self.classes_)
+        told = classes if classes is not None else self.classes
+        return np.unique(y) if told is None else np.unique(np.asarray(list(told)))
+
+    def _begun(self, known: Sequence[Any] | NDArray[Any], n_features: int) -> Strategy:
+        """The strategy there is; or one for these classes, which are two unknown ones before any label."""
+        there: Strategy | None = getattr(self, "_strategy", None)
+        if there is not None and there.game.n_outcomes == max(2, len(known)):
+            return there
+        fresh = self._recipe().make(list(known), n_features)
+        fresh.clock = 0 if there is None else there.clock
+        return fresh
+
+    def _unannounced(self, X: Floats) -> int:
+        """How many rows `update` was not told of."""
+        awaited: Counter[bytes] = self._awaited if hasattr(self, "_awaited") else Counter()
+        rows = Counter(row.tobytes() for row in X)
+        found = rows & awaited
+        awaited.subtract(found)
+        return rows.total() - found.total()
+
+    def _recipe(self) -> Recipe:
+        options = self._options_of("strategy")
+        if self.module is not None:
+            options["network"] = ModuleOf(self.module, self._options_of("module"))
+        return Recipe(self.strategy, options, self.costs, self.query_cost, self.random_state or 0)
+
+    # asking
+
+    def query(self, candidates: Any, *, return_utilities: bool = False) -> Any:
+        """Which of these rows, in this order, are worth asking about; changes nothing.
+
+        Returns their places, and with `return_utilities` also what announcing each row is expected to cost.
+        """
+        X = self._rows(candidates)
+        strategy = copy.deepcopy(self._begun(getattr(self, "classes_", self._named()), X.shape[1]))
+        utilities = _expected_cost(strategy, X)
+        asked = np.flatnonzero(_decisions(strategy, X))
+        return (asked, utilities) if return_utilities else asked
+
+    def update(self, candidates: Any, queried_indices: Any, budget_manager_param_dict: Any = None) -> Self:
+        """These rows went by, and the labels of these places were asked for; they come by `partial_fit`."""
+        X = self._rows(candidates, reset=not hasattr(self, "n_features_in_"))
+        self._strategy = self._begun(getattr(self, "classes_", self._named()), X.shape[1])
+        _decisions(self._strategy, X)
+        if not hasattr(self, "_awaited"):
+            self._awaited = Counter[bytes]()
+        self._awaited.update(X[place].tobytes() for place in np.asarray(queried_indices, dtype=int))
+        return self
+
+    def _named(self) -> list[Any]:
+        return [] if self.classes is None else np.unique(np.asarray(list(self.classes))).tolist()
+
+    def _rows(self, X: Any, *, reset: bool = False) -> Floats:
+        if not reset and not hasattr(self, "n_features_in_"):
+            found: Floats = check_array(X, dtype=np.float32)
+            return found
+        rows: Floats = validate_data(self, X, reset=reset, dtype=np.float32)
+        return rows
+
+    # announcing
+
+    def predict_proba(self, X: Any) -> Floats:
+        """`[rows, class]`, in the order of `classes_`; the order of the rows does not matter, to the last bit."""
+        check_is_fitted(self, "classes_")
+        rows = self._rows(X)
+        order = np.array(sorted(range(len(rows)), key=lambda row: rows[row].tobytes()))
+        told = np.empty((len(rows), len(self.classes_)))
+        told[order] = probabilities(self._strategy.scores(rows[order]), len(self.classes_))
+        return told
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The classes of least expected cost."""
+        probability = self.predict_proba(X)
+        n = len(self.classes_)
+        announced: NDArray[Any] = self.classes_[(probability @ self._strategy.game.costs[:n, :n].T).argmin(1)]
+        return announced
+
+
+def _places(y: NDArray[Any], known: NDArray[Any]) -> list[int]:
+    """The number of each label's class, or an error that names the label."""
+    places = {label: place for place, label in enumerate(known.tolist())}
+    for row, label in enumerate(y.tolist()):
+        if label not in places:
+            raise ValueError(f"y[{row}] is {label!r}: it is none of the classes {', '.join(map(repr, places))}")
+    return [places[label] for label in y.tolist()]
+
+
+def _decisions(strategy: Strategy, X: Floats) -> list[bool]:
+    """Play the rows in their order: whether each is asked."""
+    asks: list[bool] = []
+    while len(asks) < len(X):
+        start = len(asks)
+        block = X[start : start + strategy.rounds_to_update()]
+        assessment = strategy.assess(block)
+        asks += [strategy.decide(assessment, row).asks for row in range(len(block))]
+    return asks
+
+
+def _expected_cost(strategy: Strategy, X: Floats) -> Floats:
+    n = strategy.game.n_outcomes
+    costs: Floats = (probabilities(strategy.scores(X), n) @ strategy.game.costs[:n].T).min(1)
+    return costs

@@ -1,0 +1,141 @@
+"""The scikit-learn adapter passes scikit-learn's own checks and asks as the strategy does."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from torch import nn
+
+import sparingly as sp
+from sparingly.adapters.sklearn import SparingClassifier
+
+SMALL = {"strategy__width": 20, "strategy__members": 3}
+
+
+def data(n=400, seed=0, n_classes=3):
+    return make_classification(
+        n, 6, n_informative=4, n_classes=n_classes, class_sep=2.0, n_clusters_per_class=1, random_state=seed
+    )
+
+
+@parametrize_with_checks([SparingClassifier()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_query_changes_nothing_and_update_goes_the_same_way():
+    X, y = data()
+    model = SparingClassifier(classes=[0, 1, 2], **SMALL)
+    for start in range(0, 400, 50):
+        block = X[start : start + 50]
+        before = copy.deepcopy(vars(model))
+        asked = model.query(block)
+        assert set(vars(model)) == set(before)
+        assert np.array_equal(asked, model.query(block))
+        model.update(block, asked)
+        if len(asked):
+            model.partial_fit(block[asked], y[start : start + 50][asked])
+    assert model._strategy.clock == 400
+    assert 60 <= model._strategy.n_labels < 250
+    assert model.score(*data()) > 0.85
+
+
+def test_one_row_at_a_time_is_the_strategy_itself():
+    X, y = data(150, n_classes=2)
+    X = X.astype(np.float32)
+    model, asked = SparingClassifier(classes=[0, 1], **SMALL), []
+    for i, x in enumerate(X):
+        queried = model.query(x[None])
+        model.update(x[None], queried)
+        if len(queried):
+            asked.append(i)
+            model.partial_fit(x[None], y[i : i + 1])
+    game = sp.label_efficient(2)
+    plain = sp.Sparing(game, 6, width=20, members=3, seed=0)
+    assert asked == [r.t - 1 for r in sp.play(plain, game, zip(X, y, strict=True)) if r.action == 2]
+
+
+def test_utilities_are_expected_costs():
+    X, y = data()
+    model = SparingClassifier(query_cost=0.3, **SMALL).fit(X, y)
+    asked, utilities = model.query(X[:50], return_utilities=True)
+    assert utilities == pytest.approx(1 - model.predict_proba(X[:50]).max(1), abs=1e-6)
+    assert set(np.flatnonzero(utilities > 0.3)) <= set(asked)
+
+
+def test_costs_steer_the_announcement():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)), np.where(rng.random(300) < 0.2, "dog", "cat")
+    costs = [{"announced": "cat", "true": "dog", "cost": 100.0}]
+    assert np.mean(SparingClassifier(costs=costs, **SMALL).fit(X, y).predict(X) == "dog") > 0.9
+    assert np.mean(SparingClassifier(**SMALL).fit(X, y).predict(X) == "dog") < 0.2
+
+
+def test_pandas_pipelines_and_searches():
+    X, y = data()
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), SparingClassifier(**SMALL))
+    pipeline.fit(frame, pd.Series(y).map({0: "ant", 1: "bee", 2: "cow"}))
+    assert set(pipeline.predict(frame)) == {"ant", "bee", "cow"}
+    assert list(pipeline[-1].feature_names_in_) == list("abcdef")
+    with pytest.raises(ValueError, match="feature names should match"):
+        pipeline[-1].query(frame[list("fedcba")])
+    search = GridSearchCV(SparingClassifier(**SMALL), {"strategy__width": [5, 20]}, cv=2).fit(X, y)
+    assert search.best_params_["strategy__width"] in (5, 20)
+
+
+class Net(nn.Sequential):
+    def __init__(self, shape, n_outputs, hidden=10):
+        super().__init__(nn.Linear(shape[0], hidden), nn.ReLU(), nn.Linear(hidden, n_outputs))
+
+
+def test_own_module_with_options_by_prefix():
+    X, y = data(150)
+    model = SparingClassifier(module=Net, module__hidden=7, strategy__members=2)
+    assert clone(model).get_params() == model.get_params()
+    assert model.get_params()["module__hidden"] == 7
+    model.set_params(module__hidden=12, query_cost=0.5).fit(X, y)
+    assert model._strategy.beliefs.ensemble._modules[0][0].out_features == 12
+    assert model.score(X, y) > 0.7
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(TypeError, match="there is no parameter 'hidden'"):
+        SparingClassifier(hidden=7).fit(X, y)
+
+
+def test_an_instance_stays_as_it_is():
+    X, y = data(30, n_classes=2)
+    net = Net((6,), 2)
+    before = copy.deepcopy(net.state_dict())
+    SparingClassifier("neural_cbp", module=net, strategy__epochs=1).fit(X, y)
+    assert all((before[name] == value).all() for name, value in net.state_dict().items())
+
+
+def test_mistakes_are_named():
+    X, y = data(60)
+    model = SparingClassifier(**SMALL)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    model.partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"y\[1\] is 7: it is none of the classes 0, 1, 2"):
+        model.partial_fit(X[:2], [1, 7])
+    with pytest.raises(ValueError, match="features"):
+        model.query(X[:, :3])
+
+
+def test_a_cold_start_needs_no_classes():
+    X, y = data(80)
+    model = SparingClassifier(**SMALL)
+    asked = model.query(X)
+    model.update(X, asked).partial_fit(X[asked], y[asked])
+    assert list(model.classes_) == [0, 1, 2]
+    assert model._strategy.clock == 80
