@@ -18,7 +18,7 @@ from sparingly.games.command import game
 from sparingly.live import service_commands as service
 from sparingly.live.commands import agent
 from sparingly.simulate_command import simulate
-from sparingly.strategies.command import strategies
+from sparingly.strategies_command import strategies
 
 app = typer.Typer(
     help="Ask experts sparingly.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False

@@ -154,10 +154,19 @@ def test_what_makes_no_sense_is_named(arguments, message):
         ActiveClassifier(**arguments).predict_one({"a": 1.0})
 
 
+def test_a_binary_classifier_is_refused_where_there_are_more_classes():
+    with pytest.raises(ValueError, match="LogisticRegression knows two classes, not 3"):
+        RiverEnsemble(linear_model.LogisticRegression(), 3)
+
+
 def test_an_unknown_label_is_named():
     model = ActiveClassifier(classes=["cat", "dog"])
     with pytest.raises(ValueError, match="label 'cow' is none of the classes 'cat', 'dog'"):
         model.learn_one({"a": 1.0}, "cow")
+    assert model.predict_one({"a": 2.0})[1]
+    with pytest.raises(ValueError, match="label 'cow'"):
+        model.learn_one({"a": 2.0}, "cow")
+    assert len(model._asked) == 1
     with pytest.raises(ValueError, match="feature 'a' is inf"):
         model.predict_one({"a": float("inf")})
 

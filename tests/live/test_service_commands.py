@@ -120,7 +120,10 @@ def test_tokens_are_made_listed_and_revoked_beside_a_running_service(sparingly, 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("token", "create", "Eve", "--role", "king"), "role 'king' is unknown: the roles are producer, expert, admin"),
+        (
+            ("token", "create", "Eve", "--role", "king"),
+            "role 'king' is unknown: the roles are producer, expert, host, admin",
+        ),
         (("token", "create", "admin"), "there is already a token named 'admin'"),
         (("token", "revoke", "nobody"), "there is no token 'nobody' that could be revoked"),
         (("token", "list", "--store", "elsewhere"), "elsewhere is not the folder of a service"),

@@ -57,6 +57,7 @@ class GrowingStrategy:
 
     def learn(self, x: Features, label: Hashable, *, asked: bool = False) -> None:
         """Learn the class of an observation, whenever it was seen; one that was not asked about is a round too."""
+        self._slots.see(x)
         y = self._class(label)
         strategy = self._fitting(x)
         strategy.clock += not asked

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 try:
     from fastapi import APIRouter
-    from pydantic import BaseModel
+    from pydantic import AliasChoices, BaseModel, Field
 except ImportError:
     raise ImportError("the Label Studio backend needs the service: pip install 'sparingly[service]'") from None
 
@@ -34,10 +34,7 @@ class SetupIn(BaseModel):
     """What Label Studio says when it connects; there is more, which does not matter here."""
 
     project: str | None = None
-    label_config: str = ""
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**{"label_config": given.get("schema", ""), **given})
+    label_config: str = Field("", validation_alias=AliasChoices("schema", "label_config"))
 
 
 class PredictIn(BaseModel):

@@ -96,7 +96,9 @@ class ActiveClassifier(ActiveLearningClassifier):
     def learn_one(self, x: dict[Any, Any], y: base.typing.ClfTarget, **kwargs: Any) -> None:
         """Learn a label, of the observation as it was seen when it was asked about."""
         waiting = self._asked.get(_key(x))
-        self._play.learn(waiting.pop(0) if waiting else self._transformed(x), y, asked=waiting is not None)
+        self._play.learn(waiting[0] if waiting else self._transformed(x), y, asked=waiting is not None)
+        if waiting:
+            del waiting[0]
         if waiting == []:
             del self._asked[_key(x)]
         for step, entering in self._steps(x):

@@ -47,6 +47,8 @@ class RiverEnsemble(Ensemble):
     """
 
     def __init__(self, classifier: base.Estimator, n_classes: int, *, members: int = 3) -> None:
+        if n_classes > 2 and not getattr(classifier, "_multiclass", True):
+            raise ValueError(f"{classifier} knows two classes, not {n_classes}: put it into an OneVsRestClassifier")
         self.classifier = classifier
         self.n_classes = n_classes
         self.members = members

@@ -39,11 +39,10 @@ class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: igno
     strategy
         A strategy's name, or a function of (game, n_features).
     classes
-        The labels, if they are to be known before the first one; costs need no more than this order or that of
-        `classes_`, which is sorted.
+        The labels, if some may be missing among the first; `classes_` has them sorted.
     costs, query_cost
-        What mistakes cost: a matrix [announced, true], a DataFrame with axes so named, or records of the costs that are
-        not 1; and a question's price. `predict` announces the class of least expected cost.
+        What mistakes cost: a matrix [announced, true] in the order of `classes_`, a DataFrame with axes so named, or
+        records of the costs that are not 1; and a question's price. `predict` announces what costs least on average.
     module
         The network inside: None for the strategy's own, an `nn.Module` class, an instance, or a function of
         (shape, outputs).
