@@ -103,9 +103,10 @@ def test_started_again_it_has_everything_and_shows_no_token(tmp_path):
 
 
 def test_tokens_are_made_listed_and_revoked_beside_a_running_service(sparingly, url):
-    code, said, _ = sparingly("token", "create", "Ada Lovelace", "--role", "expert")
-    secret = SECRET.search(said)[0]
-    assert (code, "for Ada Lovelace, expert" in said) == (0, True)
+    code, said, aside = sparingly("token", "create", "Ada Lovelace", "--role", "expert")
+    secret = said.strip()
+    assert (code, "for Ada Lovelace, expert" in aside) == (0, True)
+    assert SECRET.fullmatch(secret), "nothing else, so that a script can take it"
     assert status(url, secret) == 200
     code, said, _ = sparingly("token", "list")
     assert [line.split()[1] for line in said.splitlines()] == ["admin", "expert"]
