@@ -66,10 +66,10 @@ def _run_commands(one: Snippet, where: str, folder: Path) -> None:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command],
             cwd=folder,
-            env=_environment(folder),
+            env=environment(folder),
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=600,
         )
         assert done.returncode == 0, f"{where}: {command}\n{done.stdout}\n{done.stderr}"
         said = _words(done.stdout + done.stderr)
@@ -82,7 +82,7 @@ def _words(text: str) -> str:
     return re.sub(r"\d[\d.,]*", "9", re.sub(r"[ \t]+", " ", text))
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path) -> dict[str, str]:
     """As a user has it: this Python first, the command `sparingly` of this very tree, a terminal that does not wrap."""
     programs = folder.parent / f"{folder.name}-programs"
     programs.mkdir(exist_ok=True)
