@@ -73,8 +73,10 @@ class Questions:
 
     def take(self, x: Tensor) -> Question | None:
         """Close the oldest question about an observation, if there is one."""
-        same = (self._stacked() == x.flatten()).all(1).nonzero() if self._open else ()
-        if not len(same):
+        if not self._open:
+            return None
+        same = (self._stacked() == x.flatten()).all(1).nonzero().flatten().tolist()
+        if not same:
             return None
         place = int(same[0])
         self._leave(1) if place == 0 else self._keep(place)
