@@ -90,6 +90,11 @@ def test_a_first_start_prints_an_address_and_a_token_and_needs_nothing_else(firs
     assert sorted(path.name for path in (folder / "sparingly-store").glob("*.db")) == ["default.agent.db", "service.db"]
 
 
+def test_label_studio_finds_its_backend(url, token):
+    found = httpx.get(f"{url}/api/agents/default/label-studio/health", auth=("label studio", token))
+    assert found.json() == {"status": "UP", "model_class": "sparing"}
+
+
 def test_started_again_it_has_everything_and_shows_no_token(tmp_path):
     process, _ = start(tmp_path, "--classes", "cat,dog", "--name", "pets")
     secret = SECRET.search(process.stdout.readline())[0]
