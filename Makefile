@@ -6,7 +6,7 @@ READY := $(VENV)/ready
 EXTRAS := figures,experiments,service,postgres,adapters,ray
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test system bench docs reproduce lint clean
+.PHONY: demo test system bench bench-peers docs reproduce lint clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -36,8 +36,14 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
+# Other libraries on the same streams. One that does not install is named and left out.
+bench-peers: $(READY)
+	for peer in $$(grep -v '^#' requirements-peers.txt); do \
+	  $(BIN)/python -m pip install -q --constraint constraints.txt $$peer || echo "$$peer does not install here"; done
+	$(BIN)/python -m benchmarks.peers
+
 docs: $(READY)
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 reproduce: $(READY)
 	$(BIN)/sparingly reproduce all --out results/paper

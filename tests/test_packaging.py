@@ -122,6 +122,24 @@ for name in ("river", "river_ensemble", "sklearn", "skactiveml", "gymnasium", "l
     assert all("pip install" in line for line in told)
 
 
+def test_a_command_names_the_extra_that_it_needs():
+    program = f"""
+import sys
+for name in {EXTRAS}:
+    if name != "pydantic": sys.modules[name] = None  # which comes with typer
+from sparingly.cli import main
+sys.stderr = sys.stdout
+for command in (["serve", "--classes", "a,b", "--store", "nowhere"], ["simulate", "--token", "x"], ["demo"]):
+    try:
+        main(command)
+    except SystemExit as left:
+        assert left.code == 2
+"""
+    told = python(program).splitlines()
+    extras = [line.partition("pip install ")[2] for line in told]
+    assert extras == ["'sparingly[service]'", "'sparingly[service]'", "'sparingly[experiments]'"]
+
+
 def test_only_tried_versions_are_declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     versions = [line.rpartition(" ")[2] for line in project["classifiers"] if "Python :: 3." in line]

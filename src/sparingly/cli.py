@@ -43,7 +43,9 @@ def main(args: Sequence[str] | None = None) -> None:
     """Run a command; what the user got wrong is one line on stderr and exit code 2."""
     try:
         code = app(args=None if args is None else list(args), standalone_mode=False)
-    except (ValueError, OSError, ImportError) as error:
+    except ImportError as error:
+        _leave(_with_extra(error))
+    except (ValueError, OSError) as error:
         _leave(str(error))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
@@ -53,6 +55,25 @@ def main(args: Sequence[str] | None = None) -> None:
             raise
         _leave(error.format_message())
     sys.exit(code if isinstance(code, int) else 0)
+
+
+_EXTRAS = {
+    "service": ("fastapi", "uvicorn", "httpx", "jinja2", "PIL", "prometheus_client", "multipart", "sse_starlette"),
+    "experiments": ("pandas", "sklearn", "joblib", "pyarrow", "duckdb", "river", "matplotlib"),
+}
+
+
+def _with_extra(error: ImportError) -> str:
+    """What is missing, and what to install if the error does not say it itself.
+
+    >>> _with_extra(ImportError("No module named 'fastapi'", name="fastapi"))
+    "No module named 'fastapi': pip install 'sparingly[service]'"
+    """
+    missing = (error.name or "").partition(".")[0]
+    extra = next((extra for extra, packages in _EXTRAS.items() if missing in packages), None)
+    if extra is None or "pip install" in str(error):
+        return str(error)
+    return f"{error}: pip install 'sparingly[{extra}]'"
 
 
 def _leave(message: str) -> None:

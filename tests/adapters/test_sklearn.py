@@ -139,3 +139,13 @@ def test_a_cold_start_needs_no_classes():
     model.update(X, asked).partial_fit(X[asked], y[asked])
     assert list(model.classes_) == [0, 1, 2]
     assert model._strategy.clock == 80
+
+
+def test_costs_hold_from_the_first_label_on():
+    X, y = data(80, n_classes=2)
+    costs = [{"announced": 0, "true": 1, "cost": 5.0}]
+    model = SparingClassifier(costs=costs, **SMALL)
+    model.update(X, model.query(X)).partial_fit(X, y)
+    assert model._strategy.game.costs[0, 1] == 5.0
+    model.set_params(query_cost=0.1).partial_fit(X[:1], y[:1])
+    assert model._strategy.n_labels == 81, "a parameter that is changed matters at the next fit"

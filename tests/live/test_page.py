@@ -160,7 +160,7 @@ def test_a_question_that_comes_while_the_page_looks_for_one_is_not_missed(served
     held = []
     page.route("**/questions", lambda route: held.append((route, route.fetch())), times=1)
     page.evaluate("void act(next)")
-    page.wait_for_function("document.body.classList.contains('busy')")
+    expect(page.locator("body")).to_have_class(re.compile("busy"))
     observe(served)
     expect(page.locator("#open")).to_have_text("1")
     route, none = held[0]

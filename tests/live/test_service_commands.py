@@ -90,6 +90,11 @@ def test_a_first_start_prints_an_address_and_a_token_and_needs_nothing_else(firs
     assert sorted(path.name for path in (folder / "sparingly-store").glob("*.db")) == ["default.agent.db", "service.db"]
 
 
+def test_label_studio_finds_its_backend(url, token):
+    found = httpx.get(f"{url}/api/agents/default/label-studio/health", auth=("label studio", token))
+    assert found.json() == {"status": "UP", "model_class": "sparing"}
+
+
 def test_started_again_it_has_everything_and_shows_no_token(tmp_path):
     process, _ = start(tmp_path, "--classes", "cat,dog", "--name", "pets")
     secret = SECRET.search(process.stdout.readline())[0]
@@ -103,9 +108,10 @@ def test_started_again_it_has_everything_and_shows_no_token(tmp_path):
 
 
 def test_tokens_are_made_listed_and_revoked_beside_a_running_service(sparingly, url):
-    code, said, _ = sparingly("token", "create", "Ada Lovelace", "--role", "expert")
-    secret = SECRET.search(said)[0]
-    assert (code, "for Ada Lovelace, expert" in said) == (0, True)
+    code, said, aside = sparingly("token", "create", "Ada Lovelace", "--role", "expert")
+    secret = said.strip()
+    assert (code, "for Ada Lovelace, expert" in aside) == (0, True)
+    assert SECRET.fullmatch(secret), "nothing else, so that a script can take it"
     assert status(url, secret) == 200
     code, said, _ = sparingly("token", "list")
     assert [line.split()[1] for line in said.splitlines()] == ["admin", "expert"]

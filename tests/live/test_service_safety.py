@@ -18,7 +18,7 @@ from sparingly.live.service import running
 from sparingly.live.service.core import Service
 from sparingly.live.service.limits import ServiceLimits
 from sparingly.live.service.sessions import COOKIE
-from sparingly.live.service.tokens import ADMIN, EXPERT, PRODUCER
+from sparingly.live.service.tokens import ADMIN, EXPERT, PRODUCER, ROLES
 from tests.live.served import Served
 
 AT = "/api/agents/default"
@@ -50,7 +50,7 @@ def as_cookie(cookie):
 def test_only_hashes_are_kept(served, tmp_path):
     secret = served.tokens[ADMIN]
     rows = sqlite3.connect(tmp_path / "store" / "service.db").execute("SELECT * FROM tokens").fetchall()
-    assert len(rows) == 3
+    assert len(rows) == len(ROLES)
     everything = b"".join(path.read_bytes() for path in (tmp_path / "store").iterdir())
     assert secret.encode() not in everything
     assert secret.rpartition("_")[2].encode() not in everything
@@ -140,6 +140,24 @@ def test_pages_are_for_those_who_signed_in(served, client):
     assert "kept no cookie" in client.get("/sign-in?kept=no").text
 
 
+def test_a_person_is_refused_with_a_page_and_a_program_with_a_line(served, client):
+    cookie, _ = signed_in(client, served, EXPERT)
+    looking = {**as_cookie(cookie), "accept": "text/html,*/*"}
+    for path, status, said in (
+        ("/agents/default/dashboard", 403, "The role expert may not see this page: it takes admin."),
+        ("/agents/nobody/answer", 404, "There is no agent &#39;nobody&#39;."),
+        ("/<script>", 404, "/&lt;script&gt;: Not Found."),
+    ):
+        told = client.get(path, headers=looking)
+        assert (told.status_code, told.headers["content-type"]) == (status, "text/html; charset=utf-8")
+        assert said in told.text
+        assert ("Not with this token" if status == 403 else "Nothing is here") in told.text
+        assert "<script>" not in told.text
+    told = client.get("/agents/nobody/answer", headers=as_cookie(cookie))
+    assert (told.status_code, told.json()) == (404, {"error": "there is no agent 'nobody'"})
+    assert client.get("/api/nothing", headers=looking).json() == {"error": "/api/nothing: Not Found"}
+
+
 @pytest.mark.parametrize(
     "path", ["/sign-in", "/health", "/api/agents", "/static/page.css", "/nothing", "/openapi.json"]
 )
@@ -161,7 +179,7 @@ def test_pages_have_no_inline_script_or_style(served, client):
 
 
 def test_whoever_comes_too_often_waits(tmp_path):
-    served = Served(str(tmp_path / "store"), ServiceLimits(per_second=1, burst=5, wrong_per_minute=3))
+    served = Served(str(tmp_path / "store"), ServiceLimits(per_second=0.01, burst=5, wrong_per_minute=3))
     with TestClient(served.app) as client:
         codes = [client.get("/api/agents", headers=served.headers(ADMIN)).status_code for _ in range(7)]
         assert codes == [200] * 5 + [429] * 2

@@ -1,24 +1,16 @@
 """The strategy that the documentation writes passes the suite that the documentation describes."""
 
 import re
-import sys
-from pathlib import Path
-from types import ModuleType
 
-import sparingly
 from sparingly.strategies.conformance import CHECKS
+from tests.snippets import ROOT, play
 
-PAGE = Path(__file__).parents[2] / "docs" / "own-strategy.md"
+PAGE = ROOT / "docs" / "own-strategy.md"
 
 
-def test_the_page_runs_and_names_every_check(monkeypatch):
-    text = PAGE.read_text()
-    page = ModuleType("own_strategy_page")
-    monkeypatch.setitem(sys.modules, page.__name__, page)
-    names = vars(page)
-    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        exec(compile(block.replace("check(NearestMean)", "check(NearestMean, short=True)"), str(PAGE), "exec"), names)
+def test_the_page_runs_and_names_every_check(tmp_path):
+    names = play(PAGE, tmp_path)
     assert names["strategy"].name == "nearest_mean"
     assert names["passed"] == tuple(check.__name__ for check in CHECKS)
-    assert re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE)[-len(CHECKS) :] == list(names["passed"])
-    assert sparingly.strategies.check.__name__ in text
+    told = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(), flags=re.MULTILINE)
+    assert told[-len(CHECKS) :] == list(names["passed"])

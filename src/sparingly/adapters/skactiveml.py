@@ -16,7 +16,7 @@ try:
     from skactiveml.base import SingleAnnotatorStreamQueryStrategy
     from skactiveml.utils import MISSING_LABEL, is_labeled
 except ImportError:
-    raise ImportError("this adapter needs scikit-activeml: pip install scikit-activeml") from None
+    raise ImportError("this adapter needs scikit-activeml: pip install 'sparingly[adapters]'") from None
 
 
 class SparingQueryStrategy(SingleAnnotatorStreamQueryStrategy):  # type: ignore[misc]

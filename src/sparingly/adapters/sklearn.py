@@ -127,9 +127,12 @@ class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: igno
     def _begun(self, known: Sequence[Any] | NDArray[Any], n_features: int) -> Strategy:
         """The strategy there is; or one for these classes, which are two unknown ones before any label."""
         there: Strategy | None = getattr(self, "_strategy", None)
-        if there is not None and there.game.n_outcomes == max(2, len(known)):
+        if there is not None and hasattr(self, "classes_"):
             return there
-        fresh = self._recipe().make(list(known), n_features)
+        recipe = self._recipe()
+        if there is not None and there.game.fingerprint == recipe.game(list(known)).fingerprint:
+            return there
+        fresh = recipe.make(list(known), n_features)
         fresh.clock = 0 if there is None else there.clock
         return fresh
 

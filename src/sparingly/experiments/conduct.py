@@ -12,11 +12,15 @@ import typer
 
 from sparingly.experiments import datasets, openml, studies
 from sparingly.experiments.comparison import Digest, complete_seeds, digest
+from sparingly.experiments.datasets import Preprocessing
 from sparingly.experiments.estimates import Estimates, in_time
 from sparingly.experiments.records import Results
 from sparingly.experiments.runner import Pool, Tally, local, missing, on_ray, run_all
 from sparingly.experiments.settings import Plain, Player, Run, SettingsError, Study, Task, read_toml, study_of
 from sparingly.experiments.tables import DataError
+
+SPELLED_OUT = 3
+"""Up to so many classes each cost is said in words."""
 
 
 class Where(Plain):
@@ -38,8 +42,9 @@ class Mine(Task):
     """A study of one's own: every strategy on every data set."""
 
     dataset: str = ""
+    preprocessing: Preprocessing = "streaming"
     data: tuple[str, ...] = ("digits",)
-    strategy: tuple[str, ...] = ("neural_cbp", "never_ask", "always_ask")
+    strategy: tuple[str, ...] = ("sparing", "neural_cbp", "never_ask", "always_ask")
     seeds: int = 5
     first_seed: int = 0
     name: str = "mine"
@@ -59,6 +64,8 @@ def run_mine(given: Mapping[str, Any], settings: Path | None) -> None:
     where = _where(told)
     study = Mine.model_validate(told).study()
     _check(study)
+    for task in {row.task: None for row in study.rows}:
+        typer.echo(costs_in_words(task))
     _do([study], where)
 
 
@@ -103,6 +110,31 @@ def costs_of(text: str) -> list[list[float]]:
         return [[float(cost) for cost in row.replace(",", " ").split()] for row in text.split(";")]
     except ValueError as error:
         raise SettingsError(f"costs {text!r} are not numbers: write them as '0 1; 0.5 0'") from error
+
+
+def costs_in_words(task: Task) -> str:
+    """What the costs say with the names of the classes, so that a matrix the wrong way round is noticed.
+
+    >>> costs_in_words(Task(dataset="phishing", costs=((0, 5), (1, 0))))
+    'phishing: announcing False when it is True costs 5, announcing True when it is False costs 1; a question costs 1'
+    >>> costs_in_words(Task(dataset="digits", query_cost=0.5))
+    'digits: a wrong announcement costs 1; a question costs 0.5'
+    """
+    price = f"; a question costs {task.query_cost:g}"
+    if task.costs is None:
+        return f"{task.dataset}: a wrong announcement costs 1{price}"
+    classes = datasets.load(task.dataset, target=task.target, drop=task.drop).classes
+    if len(classes) > SPELLED_OUT:
+        return (
+            f"{task.dataset}: costs by row (announced) and column (true), both in the order {', '.join(classes)}{price}"
+        )
+    told = [
+        f"announcing {announced} when it is {true} costs {cost:g}"
+        for announced, row in zip(classes, task.costs, strict=True)
+        for true, cost in zip(classes, row, strict=True)
+        if announced != true
+    ]
+    return f"{task.dataset}: {', '.join(told)}{price}"
 
 
 def _value(text: str) -> Any:

@@ -72,7 +72,8 @@ def create_token(
 ) -> None:
     """Make a token and show it, this once."""
     made, secret = _tokens(store).create(name, role)
-    typer.echo(f"{secret}\n(id {made.id}, for {made.name}, {made.role})")
+    typer.echo(secret)
+    typer.echo(f"(id {made.id}, for {made.name}, {made.role})", err=True)
 
 
 @token.command("list")

@@ -73,11 +73,14 @@ class Questions:
 
     def take(self, x: Tensor) -> Question | None:
         """Close the oldest question about an observation, if there is one."""
-        for place, question in enumerate(self._open):
-            if torch.equal(question.x, x):
-                self._leave(1) if place == 0 else self._keep(place)
-                return self._open.pop(place)
-        return None
+        if not self._open:
+            return None
+        same = (self._stacked() == x.flatten()).all(1).nonzero().flatten().tolist()
+        if not same:
+            return None
+        place = int(same[0])
+        self._leave(1) if place == 0 else self._keep(place)
+        return self._open.pop(place)
 
     def nearby(self, x: Tensor, reach: float) -> float:
         """How many open questions are about the same thing: each counts by its distance against a reach."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -157,9 +158,13 @@ class Sparing(Strategy):
         announced, risk, value = values["cheapest"][row], values["risk"][row], values["value"][row]
         offer = Offer(
             risk, value, values["price"][row], self.clock, len(self.bought) + len(self.questions), len(self.questions),
-            self.questions.nearby(x, self.worth.reach), self.evidence.against(announced),
+            0.0, self.evidence.against(announced),
         )  # fmt: skip
-        asks, why = self.rule(offer, self.worth if self._fitted else None, float(self.rng.random()))
+        worth, draw = self.worth if self._fitted else None, float(self.rng.random())
+        asks, why = self.rule(offer, worth, draw)
+        if asks and worth is not None and len(self.questions):
+            # Open questions can only speak against another, and looking through them takes longer than all the rest.
+            asks, why = self.rule(replace(offer, nearby=self.questions.nearby(x, worth.reach)), worth, draw)
         if not asks:
             return announced, announced, why
         if not self._fitted:

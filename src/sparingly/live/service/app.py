@@ -17,6 +17,7 @@ from sparingly.live.service import (
     health_routes,
     observing_routes,
     page_routes,
+    pages,
     reading_routes,
     refusals,
 )
@@ -81,7 +82,7 @@ def create_app(
         app.include_router(router, responses=_REFUSALS)
     app.include_router(health_routes.router)
     app.include_router(page_routes.router)
-    app.mount("/static", _Static(directory=page_routes.FOLDER / "static"), name="static")
+    app.mount("/static", _Static(directory=pages.FOLDER / "static"), name="static")
     app.add_middleware(Gate, access=service.access, metrics=service.metrics, most=service.limits.body)
     return app
 

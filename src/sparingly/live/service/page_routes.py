@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from jinja2 import Environment, FileSystemLoader
+from fastapi.responses import RedirectResponse, Response
 
-import sparingly.live
 from sparingly.live.service.access import Identity, address_of, check_csrf
 from sparingly.live.service.core import Here, Name, Service
+from sparingly.live.service.pages import person, render
 from sparingly.live.service.refusals import RefusalError
 from sparingly.live.service.sessions import COOKIE, LASTS
 from sparingly.live.service.tokens import ADMIN, EXPERT, HOST, PRODUCER
 
-FOLDER = Path(sparingly.live.__file__).parent / "page"
-
 router = APIRouter(include_in_schema=False)
-_templates = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True)
 
 
 @router.get("/")
 async def home(request: Request, here: Here) -> Response:
-    who = _person(request)
+    who = person(request)
     if who is None:
         return RedirectResponse("/sign-in", 303)
     names = await here.call(here.agents.names)
     if not names or who.role in (PRODUCER, HOST):
-        return _html("empty.html", request, here, names=names)
+        return render("empty.html", request, names=names)
     view = "dashboard" if who.role == ADMIN else "answer"
     return RedirectResponse(f"/agents/{names[0]}/{view}", 303)
 
@@ -37,9 +32,9 @@ async def home(request: Request, here: Here) -> Response:
 @router.get("/sign-in")
 async def sign_in_page(request: Request, here: Here, kept: str | None = None) -> Response:
     lost = "Your browser kept no cookie. Over plain HTTP it does so only for this machine: use HTTPS." if kept else None
-    if _person(request) is not None:
+    if person(request) is not None:
         return RedirectResponse("/", 303)
-    return _html("sign-in.html", request, here, problem=lost)
+    return render("sign-in.html", request, problem=lost)
 
 
 @router.post("/sign-in")
@@ -47,7 +42,7 @@ async def sign_in(request: Request, here: Here, token: Annotated[str, Form(max_l
     try:
         found = await here.access.token(token.strip(), address_of(request))
     except RefusalError as refusal:
-        return _html("sign-in.html", request, here, status=refusal.status, problem=f"{refusal}.".capitalize())
+        return render("sign-in.html", request, status=refusal.status, problem=f"{refusal}.".capitalize())
     cookie = await here.call(here.sessions.begin, found)
     who = Identity(found.name, found.role, found.id)
     await here.call(here.audit.note, who, "signed in")
@@ -61,12 +56,12 @@ async def sign_in(request: Request, here: Here, token: Annotated[str, Form(max_l
 @router.get("/signed-in")
 async def signed_in(request: Request) -> Response:
     """Where signing in leads: it shows whether the cookie was kept."""
-    return RedirectResponse("/" if _person(request) is not None else "/sign-in?kept=no", 303)
+    return RedirectResponse("/" if person(request) is not None else "/sign-in?kept=no", 303)
 
 
 @router.post("/sign-out")
 async def sign_out(request: Request, here: Here, csrf: Annotated[str, Form(max_length=200)] = "") -> Response:
-    who = _person(request)
+    who = person(request)
     if who is not None:
         check_csrf(who, csrf)
         await here.call(here.sessions.end, request.cookies[COOKIE])
@@ -86,23 +81,11 @@ async def dashboard_page(agent: Name, request: Request, here: Here) -> Response:
 
 
 async def _agent_page(template: str, roles: tuple[str, ...], agent: str, request: Request, here: Service) -> Response:
-    who = _person(request)
+    who = person(request)
     if who is None:
         return RedirectResponse("/sign-in", 303)
     if who.role not in roles:
         raise RefusalError(403, f"the role {who.role} may not see this page: it takes {' or '.join(roles)}")
     found = await here.agent(agent)
     names = await here.call(here.agents.names)
-    return _html(template, request, here, agent=agent, names=names, settings=found.settings)
-
-
-def _person(request: Request) -> Identity | None:
-    """Who is signed in by cookie; a bearer token opens no page."""
-    who = request.scope.get("sparingly.identity")
-    return who if isinstance(who, Identity) and who.csrf is not None else None
-
-
-def _html(template: str, request: Request, here: Service, status: int = 200, **values: Any) -> HTMLResponse:
-    known = {"who": _person(request), "path": request.url.path, "origin": str(request.base_url).rstrip("/")}
-    text = _templates.get_template(template).render(**known, **values)
-    return HTMLResponse(text, status)
+    return render(template, request, agent=agent, names=names, settings=found.settings)

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from sparingly.live.errors import AgentError, ConflictError, StoreError, UnknownTicketError
 from sparingly.live.service.agents import UnknownAgentError
+from sparingly.live.service.pages import is_for_people, render
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,15 @@ def refusal_response(status: int, message: str, headers: dict[str, str] | None =
     return JSONResponse({"error": line[:500]}, status_code=status, headers=headers)
 
 
+def refusal(request: Request, status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    """The same for a route: a page if a person looks for one."""
+    if not is_for_people(request):
+        return refusal_response(status, message, headers)
+    page = render("refused.html", request, status, message=f"{message[:1].upper()}{message[1:500]}.")
+    page.headers.update(headers or {})
+    return page
+
+
 def unforeseen_response(error: BaseException) -> JSONResponse:
     """What a caller hears of a mistake of ours: a number under which the log tells the rest."""
     number = uuid.uuid4().hex[:8]
@@ -56,18 +66,18 @@ def install(app: FastAPI) -> None:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, RefusalError)
-    return refusal_response(error.status, str(error), error.headers)
+    return refusal(request, error.status, str(error), error.headers)
 
 
 async def _agent_refused(request: Request, error: Exception) -> Response:
     status = next(code for kind, code in STATUS if isinstance(error, kind))
-    return refusal_response(status, str(error), {"Retry-After": "1"} if status == 503 else None)
+    return refusal(request, status, str(error), {"Retry-After": "1"} if status == 503 else None)
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers = dict(error.headers) if error.headers else None
-    return refusal_response(error.status_code, f"{request.url.path}: {error.detail}", headers)
+    return refusal(request, error.status_code, f"{request.url.path}: {error.detail}", headers)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
@@ -75,11 +85,11 @@ async def _invalid(request: Request, error: Exception) -> Response:
     first: dict[str, Any] = error.errors()[0]
     if first["type"] == "json_invalid":
         reason = first.get("ctx", {}).get("error", "")
-        return refusal_response(400, f"the body is not JSON: {reason} at character {first['loc'][-1]}")
+        return refusal(request, 400, f"the body is not JSON: {reason} at character {first['loc'][-1]}")
     if isinstance(first.get("input"), bytes):
-        return refusal_response(415, "the body must be sent with content-type: application/json")
+        return refusal(request, 415, "the body must be sent with content-type: application/json")
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    return refusal_response(422, f"{where}: {first['msg']}{_value(first)}")
+    return refusal(request, 422, f"{where}: {first['msg']}{_value(first)}")
 
 
 def _value(first: dict[str, Any]) -> str:

@@ -38,7 +38,8 @@ def listen(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except (OSError, OverflowError) as error:
         listener.close()
-        raise StoreError(f"{host}:{port} cannot be listened on: {getattr(error, 'strerror', None) or error}") from None
+        why = getattr(error, "strerror", None) or error
+        raise StoreError(f"{host}:{port} cannot be listened on: {why}; --host and --port choose another") from None
     listener.listen(1024)
     return listener
 

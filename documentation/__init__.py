@@ -1,0 +1,1 @@
+"""What makes the pages: their pictures, and the notebooks among them."""

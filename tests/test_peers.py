@@ -1,0 +1,85 @@
+"""The comparison with other libraries counts what it says: every label a tool learns from is paid for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.peers import ours, river, runs, skactiveml, tables, vw
+from benchmarks.peers.__main__ import choose
+from benchmarks.peers.trial import Expert, Peer, Trial
+
+SHORT = [
+    (river.PEER, {"model": "logistic", "rate": 0.1, "discount": 100}),
+    (river.PEER, {"model": "forest", "discount": 100}),
+    (skactiveml.PEER, {"strategy": "VariableUncertainty", "model": "logistic", "budget": 0.1}),
+    (skactiveml.PEER, {"strategy": "Split", "model": "logistic", "budget": 0.1}),
+    (ours.NEURAL_CBP, {}),
+]
+if not runs.missing(vw.ACTIVE):
+    options = {"mellowness": 0.001, "rate": 0.5, "products": False}
+    SHORT += [(vw.ACTIVE, {"loss": "logistic", **options}), (vw.CS_ACTIVE, options)]
+
+
+def trial(n: int = 300, costs: str = "uniform", seed: int = 0) -> tuple[Trial, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(np.int64)
+    return Trial(X, runs.matrix(costs, 2), Expert(y), seed), y
+
+
+@pytest.mark.parametrize(("peer", "settings"), SHORT, ids=lambda part: getattr(part, "name", None))
+def test_a_peer_learns_from_what_it_asks_and_from_nothing_else(peer: Peer, settings: dict) -> None:
+    one, y = trial()
+    peer.play(one, **settings)
+    asked = one.expert.asked
+    assert 0 < asked.sum() < len(y)
+    assert (one.announced == y)[~asked].mean() > 0.75
+    other, _ = trial()
+    other.expert = Expert(np.where(asked, y, 1 - y))  # labels it did not ask for are turned round
+    peer.play(other, **settings)
+    np.testing.assert_array_equal(other.announced, one.announced)
+    np.testing.assert_array_equal(other.expert.asked, asked)
+    assert one.clock.seconds > 0
+
+
+def test_announcements_follow_the_costs() -> None:
+    unequal, _ = trial(costs="fp")
+    assert unequal.cheapest([[0.4, 0.6], [0.7, 0.3]]).tolist() == [1, 0]
+    assert unequal.cheapest([[0.6, 0.4]]).tolist() == [1]  # a wrong 1 costs half
+    assert trial()[0].cheapest([[0.6, 0.4]]).tolist() == [0]
+
+
+def test_a_run_is_made_once_and_the_best_setting_is_chosen_on_other_seeds(tmp_path, monkeypatch) -> None:
+    played = []
+
+    def play(one: Trial, *, share: float) -> None:
+        played.append((share, one.seed))
+        for t in range(int(share * len(one.X))):
+            one.expert.ask(t)
+
+    peer = Peer("asks first", (), lambda n_features, n_classes: [{"share": s} for s in (1.0, 0.1, 0.5)], play)
+    records = runs.Records(tmp_path / "runs.jsonl", horizon=100)
+    best = choose(records, "phishing", "uniform", peer, peer.grid(9, 2))
+    assert played[:3] == [(1.0, 1000), (0.1, 1000), (0.5, 1000)]
+    assert {share for share, seed in played[3:]} == {0.1, 0.5}
+    assert best == {"share": 0.1}
+    for again in (records, runs.Records(tmp_path / "runs.jsonl", horizon=100)):
+        assert choose(again, "phishing", "uniform", peer, peer.grid(9, 2)) == best
+    assert len(played) == 5
+    records.cost("phishing", "uniform", peer, best, 0)
+    monkeypatch.setattr(tables, "PAGE", tmp_path / "page.md")
+    tables.PAGE.write_text("words\n<!-- peers -->\nold\n<!-- end of peers -->\nmore words\n")
+    tables.write(records, [("phishing", "uniform")], [peer], [0])
+    text = tables.PAGE.read_text()
+    assert "| phishing | 100 | 1 | **" in text
+    assert "old" not in text
+    assert text.startswith("words\n")
+    assert text.endswith("more words\n")
+
+
+def test_what_is_not_installed_is_named() -> None:
+    absent = Peer("nobody", ("no_such_package",), river.PEER.grid, river.PEER.play)
+    assert runs.missing(absent).startswith(
+        "nobody is left out: no_such_package cannot be imported (ModuleNotFoundError"
+    )
+    assert runs.missing(river.PEER) == ""
