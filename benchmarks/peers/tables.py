@@ -23,6 +23,8 @@ def write(records: Records, streams: Sequence[tuple[str, str]], peers: Sequence[
         for peer in peers
         if (runs := _latest([run for run in records.of(data, costs, peer.name) if run["seed"] in reported]))
     }
+    done = {key[:2] for key in found if key[2] == peers[-1].name}  # peers are played in order
+    found = {key: runs for key, runs in found.items() if key[:2] in done}
     names = [peer.name for peer in peers if any(key[2] == peer.name for key in found)]
     lines = [line for costs in TITLES for line in _costs(found, [d for d, c in streams if c == costs], costs, names)]
     lines += _speed(found, list(dict.fromkeys(data for data, _ in streams)), names)
