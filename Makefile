@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test system bench bench-peers docs reproduce lint clean
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt requirements-dev.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --constraint constraints.txt torch
 	$(BIN)/python -m pip install -q --constraint constraints.txt -e ".[$(EXTRAS)]" -r requirements-dev.txt

@@ -13,11 +13,10 @@ SHORT = [
     (river.PEER, {"model": "forest", "discount": 100}),
     (skactiveml.PEER, {"strategy": "VariableUncertainty", "model": "logistic", "budget": 0.1}),
     (skactiveml.PEER, {"strategy": "Split", "model": "logistic", "budget": 0.1}),
+    (vw.ACTIVE, {"loss": "logistic", "mellowness": 0.001, "rate": 0.5, "products": False}),
+    (vw.CS_ACTIVE, {"mellowness": 0.001, "rate": 0.5, "products": False}),
     (ours.NEURAL_CBP, {}),
 ]
-if not runs.missing(vw.ACTIVE):
-    options = {"mellowness": 0.001, "rate": 0.5, "products": False}
-    SHORT += [(vw.ACTIVE, {"loss": "logistic", **options}), (vw.CS_ACTIVE, options)]
 
 
 def trial(n: int = 300, costs: str = "uniform", seed: int = 0) -> tuple[Trial, np.ndarray]:
