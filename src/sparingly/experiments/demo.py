@@ -74,10 +74,9 @@ def demo(picture: Path | None = Path("demo.png"), *, seed: int = 0, horizon: int
     console = Console()
     shown: list[list[Result]] = []
     for scene in SCENES:
-        data = load(scene.dataset, "streaming")
-        source = stream(data, seed=seed, horizon=horizon or scene.horizon or len(data))
-        console.print(f"\n[bold]{scene.story}[/bold] ({len(source):,} observations)")
-        results = list(_play_all(scene.game(data.n_classes), source, seed, console))
+        sources = {scales: _source(scene, scales, seed, horizon) for scales in (False, True)}
+        console.print(f"\n[bold]{scene.story}[/bold] ({len(sources[False]):,} observations)")
+        results = list(_play_all(scene.game(sources[False].dataset.n_classes), sources, seed, console))
         console.print(_table(results))
         console.print(_in_words(results))
         shown.append(results)
@@ -87,12 +86,19 @@ def demo(picture: Path | None = Path("demo.png"), *, seed: int = 0, horizon: int
     return shown
 
 
-def _play_all(game: Game, source: Stream, seed: int, console: Console) -> Iterator[Result]:
+def _source(scene: Scene, scales: bool, seed: int, horizon: int | None) -> Stream:
+    """The same observations for all, as they are for strategies that scale by themselves, else standardised."""
+    data = load(scene.dataset, "encoded" if scales else "streaming")
+    return stream(data, seed=seed, horizon=horizon or scene.horizon or len(data))
+
+
+def _play_all(game: Game, sources: dict[bool, Stream], seed: int, console: Console) -> Iterator[Result]:
     known = sparingly.strategies.registered()
     players = [player for player in PLAYERS if player[0] in known]
     columns = (TextColumn("{task.description:<22}"), BarColumn(), TextColumn("cost {task.fields[cost]:>8,.0f}"))
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
         for name, label, options in players:
+            source = sources[known[name].scales]
             task = progress.add_task(label, total=len(source), cost=0.0)
             strategy = known[name](game, source.X.shape[1], seed=seed, **options)
             began, costs, asked, wrong = time.perf_counter(), [], 0, 0

@@ -84,6 +84,7 @@ class Sparing(Strategy):
     summary = "asks when a label is worth more, over the stream to come, than it costs"
     reference = "sparingly"
     plays = "label-efficient games with one expert"
+    scales = True
 
     def __init__(
         self,

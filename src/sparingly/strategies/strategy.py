@@ -124,6 +124,8 @@ class Strategy(abc.ABC):
     """Whether, by its definition, it may stop asking for ever after a handful of labels."""
     beats_random: ClassVar[bool] = True
     """Whether it must cost less than asking at random on an easy stream; False where its definition forbids that."""
+    scales: ClassVar[bool] = False
+    """Whether it scales features by itself, so that it is best given them as they are."""
 
     made_with: Mapping[str, Any]
     """The keyword arguments it was made with besides the game and the features: enough to make it again."""
