@@ -186,6 +186,11 @@ def bad_inputs(game: Game) -> list[tuple[str, Any]]:
     ]
 
 
+def test_numbers_whose_sum_is_too_large_are_still_numbers() -> None:
+    huge = np.full((1, 5), 3e38, dtype=np.float32)
+    assert len(sp.NeverAsk(sp.label_efficient(3), 5).assess(huge)) == 1
+
+
 @pytest.mark.parametrize("case", range(7))
 def test_bad_input_is_named_and_changes_nothing(case: int) -> None:
     game, (X, y) = sp.label_efficient(3), blobs(200)

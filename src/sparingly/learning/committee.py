@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sparingly.learning.counts import padded
+from sparingly.learning.stacked import Stacked
 from sparingly.learning.training import Training
 
 
@@ -33,10 +34,15 @@ class Committee:
         return np.stack(each, 1)
 
     def train(self, x: Tensor, target: Tensor, training: Training, rng: np.random.Generator) -> None:
-        """Fit each model to a bootstrap of the labels."""
-        for model in self.models:
-            drawn = torch.from_numpy(rng.integers(len(x), size=len(x)))
-            training.fit(model, x[drawn], target[drawn], rng, divisor=len(x))
+        """Fit each model to a bootstrap of the labels, by cross-entropy: all at once if they are small and alike."""
+        n, together = len(x), Stacked.of(self.models)
+        drawn = [torch.from_numpy(rng.integers(n, size=n)) for _ in self.models]
+        if together is not None:
+            orders = [torch.stack([rows[rng.permutation(n)] for _ in range(training.epochs)]) for rows in drawn]
+            together.fit(x, target, torch.stack(orders), training)
+        else:
+            for model, rows in zip(self.models, drawn, strict=True):
+                training.fit(model, x[rows], target[rows], rng, divisor=n)
         self.trained = True
 
     def state_dict(self) -> dict[str, Any]:

@@ -112,7 +112,8 @@ def told(game: Game, action: int, symbol: int) -> Tensor:
     """
     seen = game.symbols(action)[symbol]
     possible = [s == seen for s in game.feedback[action]]
-    return torch.tensor(possible, dtype=torch.float32).div_(sum(possible))
+    share = 1 / sum(possible)
+    return torch.tensor([share if one else 0.0 for one in possible])
 
 
 def full_expert(game: Game, name: str) -> int:

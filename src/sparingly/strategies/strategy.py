@@ -329,11 +329,16 @@ class Strategy(abc.ABC):
             block = block.reshape(len(block), *self.shape)
         if block.dim() == 0 or tuple(block.shape[1:]) != self.shape:
             raise ValueError(f"observations have shape {tuple(block.shape[1:])}, not {self.shape}")
-        finite = torch.isfinite(block)
-        if not bool(finite.all()):
-            where = tuple(int(i) for i in (~finite).nonzero()[0])
-            raise ValueError(f"X[{', '.join(map(str, where))}] is {block[where].item()}: every feature must be finite")
+        if not math.isfinite(float(block.sum())):
+            _check_finite(block)
         return block
+
+
+def _check_finite(block: Tensor) -> None:
+    """Name the first value that is not finite, if there is one: a sum of finite numbers may be too large, too."""
+    for where in (~torch.isfinite(block)).nonzero().tolist()[:1]:
+        value = block[tuple(where)].item()
+        raise ValueError(f"X[{', '.join(map(str, where))}] is {value}: every feature must be finite")
 
 
 def _shape(n_features: int | tuple[int, ...]) -> tuple[int, ...]:
