@@ -188,7 +188,7 @@ def bad_inputs(game: Game) -> list[tuple[str, Any]]:
 
 def test_numbers_whose_sum_is_too_large_are_still_numbers() -> None:
     huge = np.full((1, 5), 3e38, dtype=np.float32)
-    assert len(sp.NeverAsk(sp.label_efficient(3), 5).assess(huge)) == 1
+    assert len(sp.strategies()["never_ask"](sp.label_efficient(3), 5).assess(huge)) == 1
 
 
 @pytest.mark.parametrize("case", range(7))
