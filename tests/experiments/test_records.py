@@ -77,6 +77,18 @@ def test_delayed_answers_arrive_later():
         assert [t for _, t, _ in asking.f1[:2]] == [10 + delay, 25 + delay]
 
 
+@pytest.mark.parametrize(("strategy", "suits"), [("sparing", "encoded"), ("neural_cbp", "streaming")])
+def test_auto_gives_each_strategy_the_features_that_suit_it(strategy, suits):
+    def played(preprocessing):
+        task = Task(dataset="image_segments", horizon=100, preprocessing=preprocessing, test_rows=100)
+        return execute(Run(task=task, player=Player(strategy=strategy), seed=0))
+
+    auto, same = played("auto"), played(suits)
+    assert auto.f1 == same.f1
+    np.testing.assert_array_equal(auto.rounds["action"], same.rounds["action"])
+    assert auto.f1 != played("encoded" if suits == "streaming" else "streaming").f1
+
+
 def test_a_file_appears_whole_or_not_at_all(tmp_path):
     path = tmp_path / "file"
     write_whole(path, b"first")

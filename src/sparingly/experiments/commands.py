@@ -39,7 +39,9 @@ def run(
         list[str] | None,
         typer.Option(help="A name, `file.py:Class` or `module:Class`, with options: `neuronal,gamma=3`."),
     ] = None,
-    preprocessing: Annotated[str | None, typer.Option(help="`paper`, `streaming` or `encoded`.")] = None,
+    preprocessing: Annotated[
+        str | None, typer.Option(help="`paper`, `streaming`, `encoded` or `auto`: what suits the strategy.")
+    ] = None,
     costs: Annotated[str | None, typer.Option(help="By row (announced) and column (true): '0 1; 0.5 0'.")] = None,
     query_cost: Annotated[float | None, typer.Option(help="What a question costs.")] = None,
     noise: Annotated[float | None, typer.Option(help="Share of answers drawn at random.")] = None,

@@ -12,7 +12,6 @@ import typer
 
 from sparingly.experiments import datasets, openml, studies
 from sparingly.experiments.comparison import Digest, complete_seeds, digest
-from sparingly.experiments.datasets import Preprocessing
 from sparingly.experiments.estimates import Estimates, in_time
 from sparingly.experiments.records import Results
 from sparingly.experiments.runner import Pool, Tally, local, missing, on_ray, run_all
@@ -42,7 +41,7 @@ class Mine(Task):
     """A study of one's own: every strategy on every data set."""
 
     dataset: str = ""
-    preprocessing: Preprocessing = "streaming"
+    preprocessing: Literal["paper", "streaming", "encoded", "auto"] = "auto"
     data: tuple[str, ...] = ("digits",)
     strategy: tuple[str, ...] = ("sparing", "neural_cbp", "never_ask", "always_ask")
     seeds: int = 5

@@ -218,12 +218,17 @@ class Stopwatch:
 
 
 def _stream(run: Run) -> Stream:
-    task = run.task
-    dataset = _dataset(
-        task.dataset, task.preprocessing, run.player.options.get("network") != "lenet", task.target, task.drop
-    )
+    task, flat = run.task, run.player.options.get("network") != "lenet"
+    dataset = _dataset(task.dataset, _preprocessing(run), flat, task.target, task.drop)
     drift = DRIFTS[task.drift]
     return stream(dataset, run.seed, task.horizon, noise=task.noise, drift=drift)
+
+
+def _preprocessing(run: Run) -> str:
+    """What is done to the features; `auto` leaves them as they are for a strategy that scales by itself."""
+    if run.task.preprocessing != "auto":
+        return run.task.preprocessing
+    return "encoded" if getattr(find_strategy(run.player.strategy), "scales", False) else "streaming"
 
 
 @lru_cache(maxsize=32)

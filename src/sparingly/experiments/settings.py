@@ -36,7 +36,7 @@ class Task(Plain):
     dataset
         A name, or a path to a CSV or Parquet file with its `target` column (and columns to `drop`).
     preprocessing
-        `paper`, `streaming` or `encoded`.
+        `paper`, `streaming`, `encoded`, or `auto`: `encoded` for strategies that scale by themselves, else `streaming`.
     horizon
         Rounds; fewer if the data end before.
     costs
@@ -54,7 +54,7 @@ class Task(Plain):
     """
 
     dataset: str
-    preprocessing: Literal["paper", "streaming", "encoded"] = "paper"
+    preprocessing: Literal["paper", "streaming", "encoded", "auto"] = "paper"
     target: str | None = None
     drop: tuple[str, ...] = ()
     horizon: Annotated[int, Field(ge=1)] = 10_000
