@@ -121,7 +121,7 @@ def test_an_open_question_takes_from_the_worth_of_its_like():
     x = torch.from_numpy(X[0])
     for _ in range(3):
         strategy.questions.add(Question(x, strategy.clock, 0, 0.1, 0.1, torch.tensor([0.5, 0.5]), 100))
-    reach = strategy.worth.reach
+    reach = strategy.knows.worth.reach
     assert strategy.questions.nearby(x, reach) == pytest.approx(3)
     assert strategy.questions.nearby(x + 100, reach) == pytest.approx(0)
 
@@ -164,7 +164,7 @@ def test_only_the_labels_of_the_class_that_changed_are_forgotten():
     rounds = play(strategy, X, y)
     assert strategy.changes
     assert strategy.changes[0] > 1000
-    old = strategy.bought["y"][strategy.bought["asked"] < 1000].tolist()
+    old = strategy.knows.bought["y"][strategy.knows.bought["asked"] < 1000].tolist()
     assert old.count(2) >= 10
     assert set(old) != {0, 1, 2}
     assert np.mean([one.prediction == one.outcome for one in rounds[2500:]]) > 0.85

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sparingly.strategies.schedule import FIRST
 from sparingly.strategies.strategy import Why
 from sparingly.strategies.worth import Worth
 
-FIRST = 20
-"""Labels before there is a model."""
 START = 60
 """Questions asked whatever the model says, at a price of one mistake."""
 CHECK = 0.25
