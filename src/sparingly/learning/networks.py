@@ -108,10 +108,12 @@ class LeNet(nn.Module):
         self.fc1 = nn.Linear(16 * channels * rows * columns, 120 * channels)
         self.fc2 = nn.Linear(120 * channels, 84 * channels)
         self.fc3 = nn.Linear(84 * channels, n_outputs)
+        # In memory, not in shape: with channels last a step takes little more than half of the time.
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, x: Tensor) -> Tensor:
-        x = max_pool2d(relu(self.conv1(x)), 2)
-        x = max_pool2d(relu(self.conv2(x)), 2)
+        x = relu(max_pool2d(self.conv1(x), 2))
+        x = relu(max_pool2d(self.conv2(x), 2))
         x = relu(self.fc2(relu(self.fc1(x.flatten(1)))))
         return cast(Tensor, self.fc3(x))
 
