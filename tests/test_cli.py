@@ -122,3 +122,9 @@ def test_version_and_help(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
     assert "game" in out
+
+
+def test_python_dash_m_is_the_command():
+    told = subprocess.run([sys.executable, "-m", "sparingly", "game", "bluff"], capture_output=True, text=True)
+    assert told.returncode == 2
+    assert told.stderr.startswith("sparingly: ")
