@@ -30,12 +30,15 @@ def test_gradients_by_hand_are_those_of_autograd(name: str, depth: int) -> None:
         torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-4)
 
 
-@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_adam_is_torchs_adam(weight_decay: float) -> None:
+@pytest.mark.parametrize(
+    ("weight_decay", "decoupled"), [(0.0, False), (0.1, False), (0.1, True)], ids=["adam", "decay", "adamw"]
+)
+def test_adam_is_torchs_adam(weight_decay: float, decoupled: bool) -> None:
     target = torch.tensor([[1.0, -2.0], [0.5, 3.0]])
     ours, theirs = (torch.zeros(2, 2, requires_grad=True) for _ in range(2))
-    adam = Adam([ours], learning_rate=0.05, weight_decay=weight_decay)
-    reference = torch.optim.Adam([theirs], lr=0.05, weight_decay=weight_decay)
+    adam = Adam([ours], learning_rate=0.05, weight_decay=weight_decay, decoupled=decoupled)
+    kind = torch.optim.AdamW if decoupled else torch.optim.Adam
+    reference = kind([theirs], lr=0.05, weight_decay=weight_decay)
     for _ in range(50):
         adam.step(torch.autograd.grad((ours - target).square().sum(), [ours]))
         reference.zero_grad()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 class Adam:
-    """Adam (Kingma, Ba 2015) with torch's defaults.
+    """Adam (Kingma, Ba 2015) with torch's defaults; or AdamW (Loshchilov, Hutter 2019), with `decoupled` decay.
 
     >>> parameter = torch.tensor([1.0], requires_grad=True)
     >>> adam = Adam([parameter], learning_rate=0.1)
@@ -30,11 +30,13 @@ class Adam:
         weight_decay: float = 0.0,
         *,
         beta2: float = 0.999,
+        decoupled: bool = False,
     ) -> None:
         self.parameters = list(parameters)
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.beta2 = beta2
+        self._update = torch._fused_adamw_ if decoupled else torch._fused_adam_
         self._mean = [torch.zeros_like(p) for p in self.parameters]
         self._square = [torch.zeros_like(p) for p in self.parameters]
         self._steps = [torch.zeros((), device=p.device) for p in self.parameters]
@@ -43,7 +45,7 @@ class Adam:
         """One step against the gradients, one a parameter."""
         with torch.no_grad():
             torch._foreach_add_(self._steps, 1)
-            torch._fused_adam_(
+            self._update(
                 self.parameters,
                 list(gradients),
                 self._mean,

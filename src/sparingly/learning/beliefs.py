@@ -76,7 +76,7 @@ class Beliefs:
         """Train anew on classes `[n]`, scaled by a sample of the stream; for each label what was held of it unseen."""
         rows = self._scaling.fit(sample)(X)
         hidden = folds if self.crossfit else torch.full_like(folds, -1)
-        self.ensemble.fit(rows, y, hidden, min(1000, 150 + len(X) // 4), generator)
+        self.ensemble.fit(rows, y, hidden, min(1000, 125 + len(X) // 5), generator)
         logits = self.ensemble.held_out(rows, folds)
         self._temperature, self._share = temperature(logits, y), 0.0
         networks = (logits / self._temperature).softmax(1)

@@ -108,12 +108,11 @@ class MLPEnsemble(Ensemble):
         input_rate = (1 - min(1.0, math.sqrt(10 / X.shape[1]))) / 2
         inputs = _Masks(input_rate, (BATCH, X.shape[1]), steps, generator)
         hidden = _Masks(DROPOUT, (BATCH, self.members * self.width), steps, generator)
-        adam = Adam([self._parameters], beta2=0.99)
+        adam = Adam([self._parameters], weight_decay=WEIGHT_DECAY, beta2=0.99, decoupled=True)
         gradient = torch.empty_like(self._parameters)
         for step, rows in enumerate(torch.split(order[: steps * BATCH], BATCH)):
             self._slope(X[rows] * inputs(step), targets[rows], weights[rows], hidden(step), gradient)
             adam.learning_rate = learning_rate(step, steps)
-            self._parameters.mul_(1 - adam.learning_rate * WEIGHT_DECAY)
             adam.step([gradient])
 
     def _slope(self, x: Tensor, target: Tensor, weight: Tensor, mask: Tensor, gradient: Tensor) -> None:

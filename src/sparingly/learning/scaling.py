@@ -99,35 +99,27 @@ class QuantileScaling:
 
     def fit(self, sample: Tensor) -> QuantileScaling:
         """Take the quantiles of a sample `[rows, *shape]`."""
-        ordered = sample.flatten(1).double().sort(0).values
+        ordered = sample.flatten(1).T.contiguous().sort(1).values.double()
         edges = self._edges(ordered)
-        column, low, high, first, last = [], [], [], [], []
-        for j in (ordered[-1] > ordered[0]).nonzero().flatten().tolist():
-            cuts = torch.unique(edges[:, j])
-            n = len(cuts) - 1
-            column += [j] * n
-            low += cuts[:-1].tolist()
-            high += cuts[1:].tolist()
-            first += [True] + [False] * (n - 1)
-            last += [False] * (n - 1) + [True]
-        if not column:
-            column, low, high, first, last = [0], [float(ordered[0, 0])], [float(ordered[0, 0]) + 1], [True], [True]
-        self.column = torch.tensor(column)
-        self.low = torch.tensor(low, dtype=torch.float64)
-        self.rate = 1 / (torch.tensor(high, dtype=torch.float64) - self.low)
-        self.floor = torch.where(torch.tensor(first), -FARTHEST, 0.0)
-        self.ceiling = torch.where(torch.tensor(last), 1 + FARTHEST, 1.0)
+        column, place = (edges[:, 1:] > edges[:, :-1]).nonzero(as_tuple=True)
+        if not len(column):
+            column, place, edges = torch.tensor([0]), torch.tensor([0]), torch.stack([edges[:, 0], edges[:, 0] + 1], 1)
+        self.column, self.low = column, edges[column, place]
+        self.rate = 1 / (edges[column, place + 1] - self.low)
+        beside = torch.nn.functional.pad(column, (1, 1), value=-1)
+        self.floor = torch.where(column != beside[:-2], -FARTHEST, 0.0)
+        self.ceiling = torch.where(column != beside[2:], 1 + FARTHEST, 1.0)
         self.mean = torch.zeros(len(column))
         self.mean = self(sample).mean(0)
         return self
 
     def _edges(self, ordered: Tensor) -> Tensor:
-        """The quantiles that the widest affordable encoding uses, `[intervals + 1, column]`, repeated ones included."""
+        """The quantiles that the widest affordable encoding uses, `[column, intervals + 1]`, repeated ones included."""
         intervals = self.intervals
         while True:
-            places = torch.linspace(0, len(ordered) - 1, intervals + 1, dtype=torch.float64).round().long()
-            edges = ordered[places]
-            if intervals == 1 or int((edges[1:] > edges[:-1]).sum()) <= self.width:
+            places = torch.linspace(0, ordered.shape[1] - 1, intervals + 1, dtype=torch.float64).round().long()
+            edges = ordered[:, places]
+            if intervals == 1 or int((edges[:, 1:] > edges[:, :-1]).sum()) <= self.width:
                 return edges
             intervals //= 2
 

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 
 FIRST = 20
 """Labels before there is a model."""
-GROWTH = 4 / 3
+GROWTH = 1.5
 """An update is due once the labels have grown by this factor ..."""
-PACE = 1.5
+PACE = 1.6
 """... or the rounds by this one, if there is any new label."""
 NEVER = 2**31
 
@@ -29,8 +29,8 @@ class Schedule:
     >>> [schedule.after_label(n, clock=n, fitted=False) for n in (19, 20)]
     [False, True]
     >>> schedule = Schedule(labels=20, clock=20)
-    >>> [schedule.after_label(n, clock=25, fitted=True) for n in (26, 27)], schedule.rounds(21, clock=25)
-    ([False, True], 5)
+    >>> [schedule.after_label(n, clock=30, fitted=True) for n in (29, 30)], schedule.rounds(21, clock=30)
+    ([False, True], 2)
     """
 
     labels: int = 0
