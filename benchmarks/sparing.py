@@ -77,7 +77,7 @@ GROUPS: dict[str, tuple[int, list[Spec]]] = {
     "line": (10, _each(DATASETS, who=("line",))),
     "learner": (3, _each(DATASETS, who=("our learner",))),
     "drift": (3, _each(("mnist", "magic_telescope", "shuttle"))),
-    "time": (1, _each(("mnist", "fashion_mnist", "magic_telescope", "adult"), who=("neural_cbp", "sparing"))),
+    "time": (3, _each(("mnist", "fashion_mnist", "magic_telescope", "adult"), who=("neural_cbp", "sparing"))),
     "prices": (
         1,
         [

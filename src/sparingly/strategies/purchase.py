@@ -87,7 +87,7 @@ class Purchase:
             return True, Why("a mistake would cost {risk:.2f} on average, the question {price:.2f}", numbers)
         if label > net:
             return True, Why("the label is worth {worth:.2f}, the question costs {net:.2f} more than guessing", numbers)
-        if self.selection and average > offer.price - worth.risk and not offer.waiting:
+        if self.selection and 0 < offer.price - worth.risk < average and not offer.waiting:
             return True, Why("an average label is worth {average:.2f}, more than it costs", numbers)
         return self._audits(offer, draw, numbers)
 
