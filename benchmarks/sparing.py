@@ -93,7 +93,7 @@ GROUPS: dict[str, tuple[int, list[Spec]]] = {
         + _each(("covertype",), who=BOTH, horizon=(100_000,)),
     ),
     "ablation": (5, _each(("magic_telescope", "shuttle", "mnist_binary"), without=tuple(ABLATIONS))),
-    "lenet": (1, _each(("mnist", "fashion_mnist"))),
+    "lenet": (2, _each(("mnist", "fashion_mnist"))),
 }
 """By name: over how many seeds, and what is run with each."""
 

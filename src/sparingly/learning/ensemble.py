@@ -19,6 +19,8 @@ WEIGHT_DECAY = 0.7
 WARM_UP = 10
 BATCH = 32
 DROPOUT = 0.3
+LONGER = 3
+"""A module, which is trained alone, takes this many times the steps."""
 MASKS = 4
 """Dropout masks are windows at random places of one random sequence this many times as long as a mask."""
 
@@ -176,7 +178,7 @@ class ModuleEnsemble(Ensemble):
         for k, module in enumerate(self._modules):
             seen = (folds != k).nonzero().flatten()
             _spread(module, generator)
-            _fit_module(module, X[seen], y[seen], steps, generator)
+            _fit_module(module, X[seen], y[seen], LONGER * steps, generator)
 
     def logits(self, X: Tensor) -> Tensor:
         return torch.stack([module(X) for module in self._modules])
