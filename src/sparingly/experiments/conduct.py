@@ -41,7 +41,7 @@ class Mine(Task):
     """A study of one's own: every strategy on every data set."""
 
     dataset: str = ""
-    preprocessing: Literal["paper", "streaming", "encoded", "auto"] = "auto"
+    preprocessing: datasets.Choice = "auto"
     data: tuple[str, ...] = ("digits",)
     strategy: tuple[str, ...] = ("sparing", "neural_cbp", "never_ask", "always_ask")
     seeds: int = 5

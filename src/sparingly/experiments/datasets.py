@@ -24,6 +24,8 @@ from sparingly.experiments import openml
 from sparingly.experiments.tables import DataError, encode_table, encode_target, read_table
 
 Preprocessing = Literal["paper", "streaming", "encoded"]
+Choice = Literal["paper", "streaming", "encoded", "auto"]
+"""What a run may be told: one of these, or what suits its strategy."""
 PREPROCESSINGS: tuple[str, ...] = get_args(Preprocessing)
 
 SHA256 = {
@@ -149,6 +151,11 @@ def load(
         raise DataError(f"there is no data set {str(name)!r}; {hint}")
     dataset = replace(dataset, preprocessing=preprocessing)
     return _flattened(dataset) if flat else dataset
+
+
+def suited(strategy: Any) -> Preprocessing:
+    """What suits a strategy: features as they are if it scales by itself, else standardised on the way."""
+    return "encoded" if getattr(strategy, "scales", False) else "streaming"
 
 
 def from_arrays(

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import sparingly.strategies
-from sparingly.experiments.datasets import load
+from sparingly.experiments.datasets import load, suited
 from sparingly.experiments.play import play
 from sparingly.experiments.streams import Stream, stream
 from sparingly.games import Game, label_efficient
@@ -74,9 +74,10 @@ def demo(picture: Path | None = Path("demo.png"), *, seed: int = 0, horizon: int
     console = Console()
     shown: list[list[Result]] = []
     for scene in SCENES:
-        sources = {scales: _source(scene, scales, seed, horizon) for scales in (False, True)}
-        console.print(f"\n[bold]{scene.story}[/bold] ({len(sources[False]):,} observations)")
-        results = list(_play_all(scene.game(sources[False].dataset.n_classes), sources, seed, console))
+        sources = {how: _source(scene, how, seed, horizon) for how in ("streaming", "encoded")}
+        first = sources["streaming"]
+        console.print(f"\n[bold]{scene.story}[/bold] ({len(first):,} observations)")
+        results = list(_play_all(scene.game(first.dataset.n_classes), sources, seed, console))
         console.print(_table(results))
         console.print(_in_words(results))
         shown.append(results)
@@ -86,19 +87,18 @@ def demo(picture: Path | None = Path("demo.png"), *, seed: int = 0, horizon: int
     return shown
 
 
-def _source(scene: Scene, scales: bool, seed: int, horizon: int | None) -> Stream:
-    """The same observations for all, as they are for strategies that scale by themselves, else standardised."""
-    data = load(scene.dataset, "encoded" if scales else "streaming")
+def _source(scene: Scene, preprocessing: Any, seed: int, horizon: int | None) -> Stream:
+    data = load(scene.dataset, preprocessing)
     return stream(data, seed=seed, horizon=horizon or scene.horizon or len(data))
 
 
-def _play_all(game: Game, sources: dict[bool, Stream], seed: int, console: Console) -> Iterator[Result]:
+def _play_all(game: Game, sources: dict[str, Stream], seed: int, console: Console) -> Iterator[Result]:
     known = sparingly.strategies.registered()
     players = [player for player in PLAYERS if player[0] in known]
     columns = (TextColumn("{task.description:<22}"), BarColumn(), TextColumn("cost {task.fields[cost]:>8,.0f}"))
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
         for name, label, options in players:
-            source = sources[known[name].scales]
+            source = sources[suited(known[name])]
             task = progress.add_task(label, total=len(source), cost=0.0)
             strategy = known[name](game, source.X.shape[1], seed=seed, **options)
             began, costs, asked, wrong = time.perf_counter(), [], 0, 0

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly import __version__
-from sparingly.experiments.datasets import Dataset, load
+from sparingly.experiments.datasets import Dataset, load, suited
 from sparingly.experiments.records import Record
 from sparingly.experiments.settings import Run, SettingsError, Task, check_names
 from sparingly.experiments.streams import Drift, Stream, stream
@@ -219,16 +219,11 @@ class Stopwatch:
 
 def _stream(run: Run) -> Stream:
     task, flat = run.task, run.player.options.get("network") != "lenet"
-    dataset = _dataset(task.dataset, _preprocessing(run), flat, task.target, task.drop)
+    auto = task.preprocessing == "auto"
+    preprocessing = suited(find_strategy(run.player.strategy)) if auto else task.preprocessing
+    dataset = _dataset(task.dataset, preprocessing, flat, task.target, task.drop)
     drift = DRIFTS[task.drift]
     return stream(dataset, run.seed, task.horizon, noise=task.noise, drift=drift)
-
-
-def _preprocessing(run: Run) -> str:
-    """What is done to the features; `auto` leaves them as they are for a strategy that scales by itself."""
-    if run.task.preprocessing != "auto":
-        return run.task.preprocessing
-    return "encoded" if getattr(find_strategy(run.player.strategy), "scales", False) else "streaming"
 
 
 @lru_cache(maxsize=32)

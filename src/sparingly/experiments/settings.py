@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from sparingly.experiments.datasets import Choice
 from sparingly.experiments.tables import DataError
 
 Option = bool | int | float | str | None
@@ -54,7 +55,7 @@ class Task(Plain):
     """
 
     dataset: str
-    preprocessing: Literal["paper", "streaming", "encoded", "auto"] = "paper"
+    preprocessing: Choice = "paper"
     target: str | None = None
     drop: tuple[str, ...] = ()
     horizon: Annotated[int, Field(ge=1)] = 10_000

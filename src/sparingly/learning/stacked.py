@@ -57,15 +57,9 @@ class Stacked:
 
 def _step(adam: FlatAdam, x: Tensor, y: Tensor) -> Tensor:
     """One step in every network, on batches `[network, row, ...]`; their values before it."""
-    (w1, b1, w2, b2), (g1, h1, g2, h2) = adam.views, adam.slope_views
+    w1, b1, w2, b2 = adam.views
     hidden = torch.baddbmm(b1[:, None], x, w1.mT).relu_()
     logs = torch.baddbmm(b2[:, None], hidden, w2.mT).log_softmax(2)
     value = (logs * y).sum((1, 2)).div_(-x.shape[1])
-    error = logs.exp_().sub_(y).div_(x.shape[1])
-    torch.bmm(error.mT, hidden, out=g2)
-    torch.sum(error, 1, out=h2)
-    back = torch.bmm(error, w2).mul_(hidden.sign_())
-    torch.bmm(back.mT, x, out=g1)
-    torch.sum(back, 1, out=h1)
-    adam.step()
+    adam.descend(x, hidden, logs.exp_().sub_(y).div_(x.shape[1]))
     return value

@@ -92,7 +92,7 @@ class TwoLayers:
         self, adam: FlatAdam, rows: Tensor, targets: Tensor, rng: np.random.Generator, batch: int, slope: Slope
     ) -> float:
         """One pass in random order; the sum of the batches' values."""
-        (w1, b1, w2, b2), (g1, h1, g2, h2) = adam.views, adam.slope_views
+        w1, b1, w2, b2 = adam.views
         t1, t2 = w1.T, w2.T
         order = torch.from_numpy(rng.permutation(len(rows))).to(rows.device)
         buffer = rows.new_empty(min(batch, len(rows)), rows.shape[1])
@@ -102,12 +102,7 @@ class TwoLayers:
             hidden = torch.addmm(b1, x, t1).relu_()
             error, value = slope(torch.addmm(b2, hidden, t2), y)
             total += value
-            torch.mm(error.T, hidden, out=g2)
-            torch.sum(error, 0, out=h2)
-            back = torch.mm(error, w2).mul_(hidden.sign_())
-            torch.mm(back.T, x, out=g1)
-            torch.sum(back, 0, out=h1)
-            adam.step()
+            adam.descend(x, hidden, error)
         return float(total)
 
     def put_back(self, parameters: list[Tensor]) -> None:
@@ -134,6 +129,16 @@ class FlatAdam:
         self.learning_rate = learning_rate
         self._state = ([self.vector], [self.slopes], [torch.zeros_like(self.vector)], [torch.zeros_like(self.vector)])
         self._steps = torch.zeros((), device=self.vector.device)
+
+    def descend(self, x: Tensor, hidden: Tensor, error: Tensor) -> None:
+        """A step for two layers, or a stack of them, given a batch at each layer, and the slope at the outputs."""
+        w2, (g1, h1, g2, h2) = self.views[2], self.slope_views
+        torch.matmul(error.mT, hidden, out=g2)
+        torch.sum(error, -2, out=h2)
+        back = torch.matmul(error, w2).mul_(hidden.sign_())
+        torch.matmul(back.mT, x, out=g1)
+        torch.sum(back, -2, out=h1)
+        self.step()
 
     def step(self) -> None:
         self._steps += 1
