@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 
 import sparingly as sp
+from sparingly.live.service.limits import ServiceLimits
 from tests.live.postgres import Server
+from tests.live.served import Served
 
 Make = Callable[..., sp.Agent]
 QUICK = {"epochs": 2, "width": 16}
@@ -68,3 +71,24 @@ def postgres(postgres_server: Server) -> Iterator[str]:
     """The URL of an empty database."""
     with postgres_server.database() as url:
         yield url
+
+
+@pytest.fixture
+def served(tmp_path):
+    return Served(str(tmp_path / "store"), ServiceLimits(body=100_000, features=50, block=20))
+
+
+@pytest.fixture
+def client(served):
+    with TestClient(served.app, raise_server_exceptions=False, follow_redirects=False) as client:
+        yield client
+
+
+@pytest.fixture
+def ask(served, client):
+    """Call a route with a role's token."""
+
+    def call(role, method, path, body=None, **more):
+        return client.request(method, path, headers=served.headers(role), json=body, **more)
+
+    return call

@@ -15,7 +15,10 @@ from sparingly.live.service.app import create_app
 from sparingly.live.service.core import Service
 from sparingly.live.service.limits import ServiceLimits
 from sparingly.live.service.running import Server, address, listen
-from sparingly.live.service.tokens import ROLES
+from sparingly.live.service.tokens import PRODUCER, ROLES
+
+AT = "/api/agents/default"
+X = {"features": [1.0, 2.0, 3.0]}
 
 
 class Served:
@@ -58,3 +61,8 @@ def picture(kind: str = "PNG", colour: str = "teal") -> bytes:
     out = io.BytesIO()
     Image.new("RGB", (24, 16), colour).save(out, kind)
     return out.getvalue()
+
+
+def observed(ask, **more):
+    """The ticket of a new observation."""
+    return ask(PRODUCER, "POST", f"{AT}/observations", {**X, **more}).json()["id"]
