@@ -59,6 +59,10 @@ class Knowledge:
             return self.beliefs(X)
         return self.bought.shares(len(self.expects.costs)).expand(1, len(X), -1)
 
+    def novelty(self, X: Tensor) -> Tensor:
+        """How far off the nearest label is, 1 on average; 1 before there is a model."""
+        return self.beliefs.novelty(X) if self.worth is not None else torch.ones(len(X))
+
     def train(self, clock: int, rng: np.random.Generator) -> None:
         """Draw and train new models, and compare what they hold of labels not seen with what was held before."""
         n = len(self.bought)

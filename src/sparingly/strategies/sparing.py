@@ -27,22 +27,22 @@ class Sparing(Strategy):
     A small ensemble, each member blind to one fold of the labels (`Beliefs`), gives calibrated probabilities and v(x),
     how far its members disagree in cost (`Expectation`). How much cost a unit of disagreement has removed in the past
     is measured (`Worth`), and gives the worth of a label in the currency of its price. It asks when that exceeds the
-    price less what the announcement is expected to cost (`Purchase`). A small, decreasing and never-ending share of
-    random questions guards against confident ignorance; an announcement that costs more than it is said to is checked
-    more often, and with enough evidence against it the earlier labels of its class are forgotten (`Watch`).
+    price less what the announcement is expected to cost (`Purchase`). Random questions about every announcement, ever
+    fewer and never none, more where no label is near, guard against confident ignorance; one that costs more than it is
+    said to is checked more often, and with enough evidence its class's earlier labels are forgotten (`Watch`).
 
     Parameters
     ----------
     game
         Label-efficient, with any costs, and one expert who gives the full label.
     network, width, members
-        "mlp" (six networks of one hidden layer of `width` units, trained as one, each beside a kernel regression),
-        "lenet", any module, or a function of (shape, outputs); others than "mlp" have three members unless told. Or an
-        `Ensemble` of models of any kind, which sees the features as they are.
+        "mlp" (six networks of one hidden layer of `width` units, trained as one), "lenet", any module, or a function of
+        (shape, outputs); others than "mlp" have three members unless told. A kernel regression stands beside each. Or
+        an `Ensemble` of models of any kind, which sees the features as they are, and alone.
     prior_horizon
         Rounds to come that are taken for granted before any has been seen.
     audit, alarm
-        The share of random questions is audit / t^(1/3); the evidence at which labels are forgotten (see `Evidence`).
+        An announcement made m times is checked at a rate of audit / m^(1/3) (`Purchase`); how much `Evidence` forgets.
     intervals, kernel, learnability, selection, crossfit
         For ablations (see `Beliefs`); without learnability, gamma stays at its prior, without selection every
         observation counts as the average one.
@@ -73,8 +73,8 @@ class Sparing(Strategy):
         width: int = 100,
         members: int | None = None,
         prior_horizon: int = 2000,
-        audit: float = 0.09,
-        alarm: float = 1000.0,
+        audit: float = 0.06,
+        alarm: float = 30_000.0,
         intervals: int = 8,
         kernel: bool = True,
         learnability: bool = True,
@@ -89,7 +89,7 @@ class Sparing(Strategy):
         self.knows = Knowledge(self.expects, beliefs, learnability=learnability)
         self.rule = Purchase(self.expects.unit, prior_horizon, audit, selection)
         self.questions = Questions()
-        self.watch = Watch(self.expects.costs, alarm)
+        self.watch = Watch(self.expects.costs, alarm, self.rng.random(game.n_outcomes).tolist())
 
     @property
     def changes(self) -> list[int]:
@@ -100,7 +100,7 @@ class Sparing(Strategy):
         return self.knows.members(X).mean(0)
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
-        return self.expects(self.knows.members(X))
+        return {**self.expects(self.knows.members(X)), "novelty": self.knows.novelty(X).tolist()}
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
         x, seen = assessment.X[row], {name: value[row] for name, value in assessment.values.items()}
@@ -108,16 +108,17 @@ class Sparing(Strategy):
         self.questions.expire(self.clock)
         announced, risk, value = seen["cheapest"], seen["risk"], seen["value"]
         labels, waiting, worth = len(self.knows.bought), len(self.questions), self.knows.worth
-        suspect, draw = self.watch.suspects(announced), float(self.rng.random())
-        offer = Offer(risk, value, seen["price"], self.clock, labels + waiting, waiting, 0.0, suspect)
-        asks, why = self.rule(offer, worth, draw)
+        check = self.watch.check(announced)
+        offer = Offer(risk, value, seen["price"], self.clock, labels + waiting, waiting, 0.0, seen["novelty"], check)
+        asks, why = self.rule(offer, worth)
         if asks and worth is not None and waiting:
             # Open questions can only speak against another, and looking through them takes longer than all the rest.
-            asks, why = self.rule(replace(offer, nearby=self.questions.nearby(x, worth.reach)), worth, draw)
+            asks, why = self.rule(replace(offer, nearby=self.questions.nearby(x, worth.reach)), worth)
+        if "probability" in why.values:
+            self.watch.passed(announced, why["probability"])
         if not asks:
             return announced, announced, why
-        if worth is None:
-            risk = value = math.nan
+        risk, value = (math.nan, math.nan) if worth is None else (risk, value)
         self.questions.add(Question(x, self.clock, announced, risk, value, seen["probability"].clone(), labels))
         return self.expects.expert, announced, why
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
 
 from sparingly.strategies.evidence import Evidence
-from sparingly.strategies.purchase import START
+from sparingly.strategies.purchase import START, Check
 from sparingly.strategies.questions import Question
 
 
 class Watch:
-    """Every answer settles a bet against its announcement; with enough evidence, a change has been noticed.
+    """Checks every announcement now and then; every answer settles a bet, and enough evidence is a change.
 
     Parameters
     ----------
@@ -22,6 +22,8 @@ class Watch:
         Of announcing each class where each is true, `[class, class]`.
     alarm
         The evidence (see `Evidence`) at which a change is noticed.
+    starts
+        How far off the first random question about each announcement is, uniform between 0 and 1.
 
     Examples
     --------
@@ -32,8 +34,9 @@ class Watch:
     ([None, ([1, 0, 0], 500)], [510])
     """
 
-    def __init__(self, costs: Tensor, alarm: float) -> None:
+    def __init__(self, costs: Tensor, alarm: float, starts: Sequence[float] | None = None) -> None:
         self.alarm = alarm
+        self._made, self._left = [0] * len(costs), list(starts or [1.0] * len(costs))
         self.evidence = Evidence(len(costs))
         self.changes: list[int] = []
         """The rounds at which a change was noticed."""
@@ -41,9 +44,19 @@ class Watch:
         self._share = ((costs - least) / (most - least or 1.0)).tolist()
         self._least, self._unit = least, most - least or 1.0
 
-    def suspects(self, announced: int) -> bool:
-        """Whether there is evidence that an announcement has gone wrong."""
-        return self.evidence.against(announced)
+    def check(self, announced: int) -> Check:
+        """How far an announcement has been checked."""
+        return Check(self._made[announced], self._left[announced], self.evidence.against(announced))
+
+    def passed(self, announced: int, probability: float) -> None:
+        """An announcement has been made, or asked about, with a probability of the latter.
+
+        Checks are evenly spaced along the probabilities, from a random start: each has the chance it is said to have,
+        and no announcement goes long without one.
+        """
+        self._made[announced] += 1
+        left = self._left[announced] - probability
+        self._left[announced] = left if left > 0 else left + 1
 
     def stale(self, question: Question, y: int, clock: int) -> tuple[list[int], int] | None:
         """Settle the bet; if that is a change, whose labels are to be forgotten, and those from before which round.
@@ -61,11 +74,16 @@ class Watch:
         gone = [announced, *self.evidence.instead[announced]]
         self.evidence.reset(gone)
         self.changes.append(clock)
+        for one in gone:
+            self._made[one] = 0
         return gone, self.evidence.since[announced]
 
     def state_dict(self) -> dict[str, Any]:
-        return {"evidence": self.evidence.state_dict(), "changes": list(self.changes)}
+        checks = {"made": list(self._made), "left": list(self._left)}
+        return {"evidence": self.evidence.state_dict(), "changes": list(self.changes), **checks}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.evidence.load_state_dict(state["evidence"])
         self.changes = [int(t) for t in state["changes"]]
+        self._made = [int(count) for count in state["made"]]
+        self._left = [float(left) for left in state["left"]]
