@@ -140,7 +140,7 @@ class Sparing(Strategy):
         self.knows.train(self.clock, self.rng)
 
     def _identity(self) -> dict[str, Any]:
-        return {"members": self.knows.beliefs.members, "kind": type(self.knows.beliefs.ensemble).__name__}
+        return {"form": 2, "members": self.knows.beliefs.members, "kind": type(self.knows.beliefs.ensemble).__name__}
 
     def _state(self) -> dict[str, Any]:
         return {name: getattr(self, name).state_dict() for name in ("knows", "questions", "watch")}
