@@ -72,6 +72,7 @@ def test_the_share_follows_whoever_predicts_unseen_labels():
     assert _share(right, coin, y) < 0.05
     assert _share(coin, right, y) > 0.95
     assert 0.2 < _share(coin, coin, y) < 0.4
+    assert 0 <= _share(1 - torch.eye(2)[y], 1 - torch.eye(2)[y], y) <= 1, "even where both are sure and wrong"
 
 
 def test_the_kernel_takes_the_common_differences_for_the_ones_that_matter():

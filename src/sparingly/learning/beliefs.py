@@ -137,8 +137,9 @@ def _typical(distances: Tensor, labelled: Tensor) -> float:
 
 def _share(networks: Tensor, kernels: Tensor, y: Tensor) -> float:
     """The mean share of the kernels, given the labels they did not see."""
-    likely = torch.stack([-nn.functional.nll_loss(_mix(networks, kernels, float(s)).log(), y) for s in SHARES])
-    return round(float(SHARES @ (len(y) * likely - MODEST * SHARES).softmax(0)), 2)
+    mixed = (_mix(networks, kernels, float(share)).clamp(min=1e-12).log() for share in SHARES)
+    likely = torch.stack([-nn.functional.nll_loss(one, y, reduction="sum") for one in mixed])
+    return round(float(SHARES @ (likely - MODEST * SHARES).softmax(0)), 2)
 
 
 def _mix(networks: Tensor, kernels: Tensor, share: float) -> Tensor:
