@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sparingly.learning.counts import product
+
 MOST = 100
 """Directions that are kept."""
 LEAST = 1e-6
@@ -57,7 +59,7 @@ class Components:
 
     def __call__(self, X: Tensor, power: float = 0.0) -> Tensor:
         """Unit vectors `[block, component]`."""
-        return torch.nn.functional.normalize((X - self.mean) @ self.directions * self.share**power, eps=1e-6)
+        return torch.nn.functional.normalize(product(X - self.mean, self.directions) * self.share**power, eps=1e-6)
 
     def state_dict(self) -> dict[str, Any]:
         return {"mean": self.mean, "directions": self.directions, "share": self.share}

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sparingly.learning.memory import Memory
 
 ROWS = 8
 """Blocks are padded to a multiple of this, so that a row's result does not depend on the rows beside it."""
+COLUMNS = 12
+"""Narrower products are widened to this, for the same reason."""
 
 
 def padded(X: Tensor, rows: int = ROWS) -> Tensor:
@@ -22,6 +24,16 @@ def padded(X: Tensor, rows: int = ROWS) -> Tensor:
     """
     missing = -len(X) % rows
     return X if not missing else torch.cat([X, X.new_zeros(missing, *X.shape[1:])])
+
+
+def product(X: Tensor, W: Tensor) -> Tensor:
+    """X @ W, where a row's result does not depend on its place: products of fewer columns are computed otherwise.
+
+    >>> product(torch.ones(3, 2), torch.ones(2, 5)).shape
+    torch.Size([3, 5])
+    """
+    missing = COLUMNS - W.shape[1]
+    return X @ W if missing <= 0 else (X @ nn.functional.pad(W, (0, missing)))[:, : W.shape[1]]
 
 
 class Counts:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from sparingly.learning.components import Components
+from sparingly.learning.counts import product
 
 POWERS = (0.0, 0.25)
 """Of the components' shares of the variance, that they may be weighted by."""
@@ -63,7 +64,7 @@ class KernelMembers:
     def scores(self, X: Tensor) -> Tensor:
         """`[member, block, class]`: near 1 for the class, near 0 for the others."""
         near = torch.exp(-self._rate * squared_distances(self._components(X, self._power), self._rows))
-        return (near @ self._weights).view(len(X), self.members, -1).transpose(0, 1) + self._mean
+        return product(near, self._weights).reshape(len(X), self.members, -1).transpose(0, 1) + self._mean
 
     def held_out(self, X: Tensor, folds: Tensor) -> Tensor:
         """For each row the scores of the member that did not train on its fold, `[n, class]`."""
