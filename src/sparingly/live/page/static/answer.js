@@ -209,6 +209,6 @@ listen(({ events: happened, open }) => {
   events = happened;
   counts({ open });
   if (!question) idle();
-  inTurn(async () => question || next());
+  inTurn(async () => (question && open ? question : next())); // with none open, what is shown was withdrawn
 });
 setInterval(() => question || act(next), 15000);
