@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import sparingly as sp
-from sparingly.live.background import Background
+from sparingly.live.training.background import Background
 
 FEATURES = 20
 SETTINGS: dict[str, Any] = {"classes": ["cat", "dog", "bird"], "n_features": FEATURES}

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.games import Game, apple_tasting, label_efficient
-from sparingly.strategies.bounds import Bounds
-from sparingly.strategies.draws import Draws
+from sparingly.strategies.families.confidence_bounds import Bounds
+from sparingly.strategies.families.random_widths import Draws
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ import pulp
 
 from sparingly.games import Game, Geometry, analyze, label_efficient
 from sparingly.games.elimination import survivors_by_score
-from sparingly.games.linear import TOLERANCE
+from sparingly.games.linear_programs import TOLERANCE
 
 Signs = dict[tuple[int, int], int]
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import norm
 
-from sparingly.experiments.records import Results
-from sparingly.experiments.runner import local, run_all
-from sparingly.experiments.settings import Player, Run, Task
-from sparingly.experiments.studies import REFERENCE, Printed, printed, study
+from sparingly.experiments.runs.experiment_settings import Player, Run, Task
+from sparingly.experiments.runs.run_records import Results
+from sparingly.experiments.runs.runner import local, run_all
+from sparingly.experiments.runs.studies import REFERENCE, Printed, printed, study
 
 DATA = ("magic_telescope", "adult", "mnist_binary", "mnist", "shuttle")
 SEEDS, MOST = 5, 25

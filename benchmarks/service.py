@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sparingly.live.service.core import Service
+from sparingly.live.service.service import Service
 
 CLIENTS, SECONDS, WARM, FEATURES = 16, 6.0, 1.0, 20
 ANSWERS = 50
@@ -157,7 +157,7 @@ def _hundred(rng: np.random.Generator) -> object:
 
 
 def _start(folder: str) -> subprocess.Popen[str]:
-    command = "from sparingly.cli import main; main()"
+    command = "from sparingly.commands.main import main; main()"
     arguments = ["serve", "--store", folder, "--port", "0", "--name", "rest", "--rate", "1000000"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(

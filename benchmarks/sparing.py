@@ -26,8 +26,8 @@ import torch
 import sparingly as sp
 from sparingly.experiments.datasets import Dataset, load
 from sparingly.experiments.streams import Drift, stream
-from sparingly.learning.beliefs import Beliefs
 from sparingly.strategies import registered
+from sparingly.strategies.sparing.beliefs import Beliefs
 
 RUNS = Path(__file__).parent.parent / "docs" / "results" / "sparing" / "runs.jsonl"
 DATASETS = ("shuttle", "magic_telescope", "adult", "covertype", "mnist_binary", "mnist", "fashion_mnist")

@@ -87,7 +87,7 @@ def environment(folder: Path) -> dict[str, str]:
     programs = folder.parent / f"{folder.name}-programs"
     programs.mkdir(exist_ok=True)
     command = programs / "sparingly"
-    command.write_text(f"#!{sys.executable}\nfrom sparingly.cli import main\n\nmain()\n")
+    command.write_text(f"#!{sys.executable}\nfrom sparingly.commands.main import main\n\nmain()\n")
     command.chmod(0o755)
     paths = [str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]
     settings = {"PATH": os.pathsep.join(paths), "PYTHONPATH": str(ROOT / "src")}

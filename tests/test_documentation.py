@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from documentation.notebooks import as_markdown
+from docs._build.notebooks import as_markdown
 
 from tests.snippets import PAGES, ROOT, RUN, Snippet, environment, play, snippets
 

@@ -93,7 +93,7 @@ def test_importing_costs_nearly_nothing():
     assert not {"torch", "numpy", "scipy", "sqlalchemy"} & set(loaded)
 
 
-@pytest.mark.parametrize("program", ["sparingly as sp; sp.analyze(sp.label_efficient(3))", "sparingly.cli"])
+@pytest.mark.parametrize("program", ["sparingly as sp; sp.analyze(sp.label_efficient(3))", "sparingly.commands.main"])
 def test_games_and_the_command_line_need_no_torch(program):
     assert python(f"import {program}\nimport sys; print('torch' in sys.modules)").strip() == "False"
 
@@ -110,7 +110,7 @@ list(sp.play(sp.NeuralCBP(game, 3), game, zip(X, (X[:, 0] > 0).astype(int))))
 agent = sp.Agent(["cat", "dog"], 3, path="{tmp_path}/a.db")
 agent.answer(agent.observe([1, 2, 3]).id, "dog")
 agent.close()
-import sparingly.cli
+import sparingly.commands.main
 for name in ("river", "river_ensemble", "sklearn", "skactiveml", "gymnasium", "label_studio"):
     try:
         __import__(f"sparingly.adapters.{{name}}")
@@ -127,7 +127,7 @@ def test_a_command_names_the_extra_that_it_needs():
 import sys
 for name in {EXTRAS}:
     if name != "pydantic": sys.modules[name] = None  # which comes with typer
-from sparingly.cli import main
+from sparingly.commands.main import main
 sys.stderr = sys.stdout
 for command in (["serve", "--classes", "a,b", "--store", "nowhere"], ["simulate", "--token", "x"], ["demo"]):
     try:

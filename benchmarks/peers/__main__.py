@@ -15,7 +15,7 @@ import torch
 from benchmarks.peers import capymoa, ours, river, skactiveml, tables, vw
 from benchmarks.peers.runs import Records, dataset, missing
 from benchmarks.peers.trial import Peer, Settings
-from sparingly.experiments.tables import DataError
+from sparingly.experiments.csv_files import DataError
 
 PEERS = (vw.ACTIVE, vw.CS_ACTIVE, river.PEER, capymoa.PEER, skactiveml.PEER, ours.NEURAL_CBP, ours.SPARING)
 STREAMS = (

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from sparingly.games import full_information as full_information
     from sparingly.games import label_efficient as label_efficient
     from sparingly.games import no_information as no_information
-    from sparingly.live.agent import Agent as Agent
-    from sparingly.live.client import AsyncClient as AsyncClient
-    from sparingly.live.client import Client as Client
-    from sparingly.live.records import Ticket as Ticket
+    from sparingly.live.agent.agent import Agent as Agent
+    from sparingly.live.agent.ticket_records import Ticket as Ticket
+    from sparingly.live.client.client import AsyncClient as AsyncClient
+    from sparingly.live.client.client import Client as Client
     from sparingly.strategies import NeuralCBP as NeuralCBP
     from sparingly.strategies import Sparing as Sparing
     from sparingly.strategies.strategy import Assessment as Assessment
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "Agent": "live.agent",
-    "AsyncClient": "live.client",
-    "Client": "live.client",
-    "Ticket": "live.records",
+    "Agent": "live.agent.agent",
+    "AsyncClient": "live.client.client",
+    "Client": "live.client.client",
+    "Ticket": "live.agent.ticket_records",
     "Game": "games",
     "Geometry": "games",
     "analyze": "games",

@@ -1,6 +1,6 @@
 """`python -m sparingly` is the command `sparingly`."""
 
-from sparingly.cli import main
+from sparingly.commands.main import main
 
 if __name__ == "__main__":
     main()

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from sparingly.adapters.label_studio import router
 from sparingly.live.service.app import create_app
-from sparingly.live.service.core import Service
+from sparingly.live.service.service import Service
 
 AT = "/api/agents/default/label-studio"
 RECORDED = {r["name"]: r for r in json.loads((Path(__file__).parent / "label_studio_requests.json").read_text())}

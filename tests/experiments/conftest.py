@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sparingly.cli import main
-from sparingly.experiments.records import Results
-from sparingly.experiments.settings import Player, Study, Task, study_of
+from sparingly.commands.main import main
+from sparingly.experiments.runs.experiment_settings import Player, Study, Task, study_of
+from sparingly.experiments.runs.run_records import Results
 
 SRC = str(Path(__file__).resolve().parents[2] / "src")
 

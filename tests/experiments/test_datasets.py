@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from sparingly.experiments import openml
+from sparingly.experiments.csv_files import DataError, encode_table
 from sparingly.experiments.datasets import find, from_arrays, load
-from sparingly.experiments.tables import DataError, encode_table
 
 
 def with_data(*arguments):

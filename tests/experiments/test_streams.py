@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.datasets import Dataset, from_arrays, load
 from sparingly.experiments.streams import Drift, stream
-from sparingly.experiments.tables import DataError
 
 
 def test_the_split_follows_the_permutation():

@@ -10,7 +10,7 @@ import pytest
 
 from sparingly.games import Game, analyze, label_efficient
 from sparingly.games.closed_form import label_cells
-from sparingly.games.library import apple_tasting, bandit, dynamic_pricing
+from sparingly.games.ready_games import apple_tasting, bandit, dynamic_pricing
 
 Vector = tuple[Fraction, ...]
 

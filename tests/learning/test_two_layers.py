@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from sparingly.learning import two_layers
-from sparingly.learning.blocks import BlockNet
+from sparingly.learning.block_networks import BlockNet
 from sparingly.learning.networks import MLP
 from sparingly.learning.training import Training
 from sparingly.learning.two_layers import TwoLayers

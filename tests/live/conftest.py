@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import sparingly as sp
-from sparingly.live.service.limits import ServiceLimits
+from sparingly.live.service.service_limits import ServiceLimits
 from tests.live.postgres import Server
 from tests.live.served import Served
 

@@ -12,10 +12,10 @@ import uvicorn
 from PIL import Image
 
 from sparingly.live.service.app import create_app
-from sparingly.live.service.core import Service
-from sparingly.live.service.limits import ServiceLimits
-from sparingly.live.service.running import Server, address, listen
-from sparingly.live.service.tokens import PRODUCER, ROLES
+from sparingly.live.service.auth.tokens import PRODUCER, ROLES
+from sparingly.live.service.server import Server, address, listen
+from sparingly.live.service.service import Service
+from sparingly.live.service.service_limits import ServiceLimits
 
 AT = "/api/agents/default"
 X = {"features": [1.0, 2.0, 3.0]}

@@ -15,14 +15,14 @@ try:
 except ImportError:
     raise ImportError("the Label Studio backend needs the service: pip install 'sparingly[service]'") from None
 
+from sparingly.adapters.label_studio_tasks import WORDS, Choices, features_of, ticket_id
 from sparingly.adapters.recipe import probabilities
-from sparingly.adapters.tasks import WORDS, Choices, features_of, ticket_id
-from sparingly.live.agent import Agent
-from sparingly.live.errors import AgentError
-from sparingly.live.records import OPEN
-from sparingly.live.service.access import Identity, allowed
-from sparingly.live.service.core import Here, Json, Name, Service, TheAgent
-from sparingly.live.service.tokens import ADMIN, HOST
+from sparingly.live.agent.agent import Agent
+from sparingly.live.agent.errors import AgentError
+from sparingly.live.agent.ticket_records import OPEN
+from sparingly.live.service.auth.authentication import Identity, allowed
+from sparingly.live.service.auth.tokens import ADMIN, HOST
+from sparingly.live.service.service import Here, Json, Name, Service, TheAgent
 
 router = APIRouter(prefix="/api/agents/{agent}/label-studio", tags=["label studio"])
 Host = Annotated[Identity, allowed(HOST, ADMIN)]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.games import Game, label_efficient
-from sparingly.live.costs import read_costs
+from sparingly.games.costs import read_costs
 from sparingly.strategies import registered
 from sparingly.strategies.strategy import Strategy
 

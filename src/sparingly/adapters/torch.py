@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from sparingly.games import Game
-from sparingly.learning.counts import padded
-from sparingly.strategies.sparing import Sparing
+from sparingly.learning.pseudo_counts import padded
+from sparingly.strategies.sparing.sparing import Sparing
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
 ROWS = 32

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparingly.experiments import openml
-from sparingly.experiments.tables import DataError, encode_table, encode_target, read_table
+from sparingly.experiments.csv_files import DataError, encode_table, encode_target, read_table
 
 Preprocessing = Literal["paper", "streaming", "encoded"]
 Choice = Literal["paper", "streaming", "encoded", "auto"]
@@ -134,7 +134,7 @@ def load(
     >>> load("digit")
     Traceback (most recent call last):
         ...
-    sparingly.experiments.tables.DataError: there is no data set 'digit'; did you mean digits?
+    sparingly.experiments.csv_files.DataError: there is no data set 'digit'; did you mean digits?
     """
     if preprocessing not in PREPROCESSINGS:
         raise DataError(f"there is no preprocessing {preprocessing!r}: it is one of {', '.join(PREPROCESSINGS)}")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparingly.experiments.tables import DataError
+from sparingly.experiments.csv_files import DataError
 
 ON_OPENML = {
     "adult": ("adult", 2),

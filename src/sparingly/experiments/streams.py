@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.datasets import Dataset
-from sparingly.experiments.tables import DataError
 
 HELD_OUT = 0.15
 HORIZON = 10_000

@@ -3,7 +3,7 @@
 from sparingly.games.elimination import Survivors, survivors_by_score
 from sparingly.games.game import Game
 from sparingly.games.geometry import Geometry, analyze
-from sparingly.games.library import (
+from sparingly.games.ready_games import (
     apple_tasting,
     bandit,
     dynamic_pricing,

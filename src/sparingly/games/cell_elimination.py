@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sparingly.games.elimination import CONTRADICTION, Survivors
-from sparingly.games.linear import TOLERANCE, Matrix, Slack, largest_slack
+from sparingly.games.linear_programs import TOLERANCE, Matrix, Slack, largest_slack
 from sparingly.games.pairs import Pair
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparingly.games.linear import TOLERANCE, Matrix, largest_slack
+from sparingly.games.linear_programs import TOLERANCE, Matrix, largest_slack
 from sparingly.games.pairs import Pair
 
 # Differences of costs below this, relative to the largest cost, are what is left of rounding.

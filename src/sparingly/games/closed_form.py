@@ -14,14 +14,14 @@ import numpy as np
 
 from sparingly.games.cells import Cells
 from sparingly.games.game import Game
-from sparingly.games.linear import TOLERANCE, Matrix
+from sparingly.games.linear_programs import TOLERANCE, Matrix
 from sparingly.games.pairs import Pair, PairMapping, every_pair
 
 
 def label_cells(game: Game) -> Cells | None:
     """Return the cells in closed form, None for games that have none here.
 
-    >>> from sparingly.games.library import label_efficient
+    >>> from sparingly.games.ready_games import label_efficient
     >>> label_cells(label_efficient(costs=[[0, 1], [0.5, 0]])).error_costs.tolist()
     [0.5, 1.0]
     >>> label_cells(label_efficient(3, query_cost=0.4)).neighbors

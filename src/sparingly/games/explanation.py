@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sparingly.games.geometry import Geometry
-from sparingly.games.linear import largest_minimum
+from sparingly.games.linear_programs import largest_minimum
 
 _FEW = 6
 _LISTED = 5000

@@ -155,20 +155,20 @@ class Game:
         return Game, (np.array(self._costs), self._feedback, self._actions, self._outcomes)
 
     def __rich__(self) -> Table:
-        from sparingly.games.files import game_table
+        from sparingly.games.game_files import game_table
 
         return game_table(self)
 
     @classmethod
     def read(cls, path: str | Path) -> Game:
-        """Read a game from a TOML or JSON file (see `sparingly.games.files`)."""
-        from sparingly.games.files import read_game
+        """Read a game from a TOML or JSON file (see `sparingly.games.game_files`)."""
+        from sparingly.games.game_files import read_game
 
         return read_game(path)
 
     def write(self, path: str | Path) -> None:
         """Write the game to a TOML or JSON file, by the name's ending."""
-        from sparingly.games.files import write_game
+        from sparingly.games.game_files import write_game
 
         write_game(self, path)
 

@@ -16,7 +16,7 @@ from sparingly.games.cells import decompose, normalised
 from sparingly.games.closed_form import label_cells
 from sparingly.games.elimination import Signs, Survivors, restrict_by_expert, restrict_classes, restrict_classes_matrix
 from sparingly.games.game import Game
-from sparingly.games.linear import Matrix
+from sparingly.games.linear_programs import Matrix
 from sparingly.games.observers import is_observable, observer_vectors, row_basis, signal_matrix
 from sparingly.games.pairs import Pair, PairMapping
 

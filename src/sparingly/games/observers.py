@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sparingly.games.game import Game
-from sparingly.games.linear import TOLERANCE, Matrix, maximise
+from sparingly.games.linear_programs import TOLERANCE, Matrix, maximise
 
 # Small enough to decide only between solutions of the same width.
 _TIE = 1e-6

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparingly.games.geometry import Geometry
-from sparingly.games.linear import TOLERANCE, Matrix
+from sparingly.games.linear_programs import TOLERANCE, Matrix
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; further actions repeat them.
 _COLOURS = ("#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#D55E00", "#0072B2", "#999999")

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sparingly.learning.blocks import BlockNet
+from sparingly.learning.block_networks import BlockNet
 from sparingly.learning.two_layers import FlatAdam, Slope
 
 

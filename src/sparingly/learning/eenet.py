@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sparingly.learning.counts import padded
 from sparingly.learning.embedding import embedding
-from sparingly.learning.memory import Memory
+from sparingly.learning.label_memory import Memory
 from sparingly.learning.networks import Network, build
+from sparingly.learning.pseudo_counts import padded
 from sparingly.learning.training import Training
 
 

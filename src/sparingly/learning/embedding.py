@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import relu
 
-from sparingly.learning.counts import padded
 from sparingly.learning.networks import MLP
+from sparingly.learning.pseudo_counts import padded
 
 
 class Embedding(abc.ABC):

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from sparingly.learning.adam import Adam
 from sparingly.learning.block_layers import BlockLayers
-from sparingly.learning.blocks import BlockNet
+from sparingly.learning.block_networks import BlockNet
 from sparingly.learning.networks import MLP
 from sparingly.learning.two_layers import LARGEST, SLOPES, FlatAdam, TwoLayers
 

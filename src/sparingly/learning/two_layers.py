@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sparingly.learning.blocks import BlockNet
+from sparingly.learning.block_networks import BlockNet
 from sparingly.learning.networks import MLP
 
 WIDEST_BLOCKS = 800

@@ -8,30 +8,30 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from sparingly.strategies.alps import ALPS
-from sparingly.strategies.always_ask import AlwaysAsk
-from sparingly.strategies.cbp import CBP
-from sparingly.strategies.cbp_side import CBPside
-from sparingly.strategies.cesa import Cesa
+from sparingly.strategies.baselines.always_ask import AlwaysAsk
+from sparingly.strategies.baselines.explore_then_commit import ExploreThenCommit
+from sparingly.strategies.baselines.label_budget import LabelBudget
+from sparingly.strategies.baselines.never_ask import NeverAsk
+from sparingly.strategies.baselines.random_asks import RandomAsks
+from sparingly.strategies.baselines.uncertainty_sampling import Entropy, LeastConfidence, SmallestMargin
 from sparingly.strategies.conformance import ConformanceError, check
-from sparingly.strategies.explore_then_commit import ExploreThenCommit
-from sparingly.strategies.feed_exp3 import FeedExp3
-from sparingly.strategies.gappletron import Gappletron
-from sparingly.strategies.ineural import INeural
-from sparingly.strategies.label_budget import LabelBudget
-from sparingly.strategies.margin import Margin
-from sparingly.strategies.neur_al import NeurAL
-from sparingly.strategies.neural_cbp import NeuralCBP
-from sparingly.strategies.neuronal import Neuronal
-from sparingly.strategies.never_ask import NeverAsk
-from sparingly.strategies.perceptron import SelectivePerceptron
-from sparingly.strategies.rand_cbp import RandCBP
-from sparingly.strategies.rand_cbp_side import RandCBPside
-from sparingly.strategies.random_asks import RandomAsks
-from sparingly.strategies.sparing import Sparing
+from sparingly.strategies.published.partial_monitoring.cbp import CBP
+from sparingly.strategies.published.partial_monitoring.cbp_side import CBPside
+from sparingly.strategies.published.partial_monitoring.feed_exp3 import FeedExp3
+from sparingly.strategies.published.partial_monitoring.neural_cbp import NeuralCBP
+from sparingly.strategies.published.partial_monitoring.rand_cbp import RandCBP
+from sparingly.strategies.published.partial_monitoring.rand_cbp_side import RandCBPside
+from sparingly.strategies.published.partial_monitoring.tspm import TSPM
+from sparingly.strategies.published.selective_sampling.alps import ALPS
+from sparingly.strategies.published.selective_sampling.cesa import Cesa
+from sparingly.strategies.published.selective_sampling.gappletron import Gappletron
+from sparingly.strategies.published.selective_sampling.ineural import INeural
+from sparingly.strategies.published.selective_sampling.margin import Margin
+from sparingly.strategies.published.selective_sampling.neur_al import NeurAL
+from sparingly.strategies.published.selective_sampling.neuronal import Neuronal
+from sparingly.strategies.published.selective_sampling.selective_perceptron import SelectivePerceptron
+from sparingly.strategies.sparing.sparing import Sparing
 from sparingly.strategies.strategy import Assessment, Decision, StateError, Strategy, Why
-from sparingly.strategies.tspm import TSPM
-from sparingly.strategies.uncertainty import Entropy, LeastConfidence, SmallestMargin
 
 _ALL: tuple[type[Strategy], ...] = (
     Sparing,

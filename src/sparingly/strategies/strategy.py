@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning import state
+from sparingly.learning import state_files
 
 STATE_VERSION = 1
 
@@ -292,11 +292,11 @@ class Strategy(abc.ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `state_dict` to a file (safetensors and JSON, never pickle); it appears whole or not at all."""
-        state.save(self.state_dict(), path)
+        state_files.save(self.state_dict(), path)
 
     def load(self, path: str | os.PathLike[str]) -> Self:
         """Continue where the strategy that wrote the file was; a file that does not fit changes nothing."""
-        return self.load_state_dict(state.read(path))
+        return self.load_state_dict(state_files.read(path))
 
     # details
 

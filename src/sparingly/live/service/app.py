@@ -11,20 +11,20 @@ from fastapi import APIRouter, FastAPI
 from starlette.staticfiles import StaticFiles
 
 import sparingly
-from sparingly.live.service import (
+from sparingly.live.service.page import templates
+from sparingly.live.service.routes import (
     admin_routes,
     answering_routes,
     health_routes,
     observing_routes,
     page_routes,
-    pages,
     reading_routes,
-    refusals,
 )
-from sparingly.live.service.core import Service
-from sparingly.live.service.gate import Gate
-from sparingly.live.service.limits import ServiceLimits
-from sparingly.live.service.models import ErrorOut
+from sparingly.live.service.routes.wire_models import ErrorOut
+from sparingly.live.service.service import Service
+from sparingly.live.service.service_limits import ServiceLimits
+from sparingly.live.service.web import error_responses
+from sparingly.live.service.web.middleware import Gate
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorOut, "description": "The body is not JSON."},
@@ -76,13 +76,13 @@ def create_app(
         redoc_url=None,
     )
     app.state.service = service
-    refusals.install(app)
+    error_responses.install(app)
     ours = (observing_routes, answering_routes, reading_routes, admin_routes)
     for router in (*(routes.router for routes in ours), *routers):
         app.include_router(router, responses=_REFUSALS)
     app.include_router(health_routes.router)
     app.include_router(page_routes.router)
-    app.mount("/static", _Static(directory=pages.FOLDER / "static"), name="static")
+    app.mount("/static", _Static(directory=templates.FOLDER / "static"), name="static")
     app.add_middleware(Gate, access=service.access, metrics=service.metrics, most=service.limits.body)
     return app
 

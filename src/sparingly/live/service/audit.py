@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import insert, select
 
-from sparingly.live.service.book import Book, audit
+from sparingly.live.service.service_database import Book, audit
 
 
 class Audit:

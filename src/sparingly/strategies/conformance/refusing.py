@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparingly.learning import state
+from sparingly.learning import state_files
 from sparingly.strategies.conformance.case import Case, ConformanceError, expect
 from sparingly.strategies.strategy import Strategy
 
@@ -62,7 +62,7 @@ def foreign_states_are_refused(case: Case) -> None:
         states[f"a state without its {name}"] = ours | {"own": _without(ours["own"], name)}
     for what, foreign in states.items():
         _refused(strategy, what, "", strategy.load_state_dict, foreign)
-    written = state.dump(ours)
+    written = state_files.dump(ours)
     for size in (0, 7, len(written) // 2, len(written) - 1):
         _refused(strategy, f"a state cut to {size} bytes", "", _load_bytes, strategy, written[:size])
 
@@ -78,12 +78,12 @@ def _without(state: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _load_bytes(strategy: Strategy, written: bytes) -> None:
-    strategy.load_state_dict(state.load(written))
+    strategy.load_state_dict(state_files.load(written))
 
 
 def _refused(strategy: Strategy, what: str, names: str, call: Callable[..., object], *arguments: Any) -> None:
     """The call is a ValueError, TypeError or IndexError of one line that names the value, and changes nothing."""
-    before = state.dump(strategy.state_dict())
+    before = state_files.dump(strategy.state_dict())
     try:
         call(*arguments)
     except REFUSALS as error:
@@ -94,4 +94,4 @@ def _refused(strategy: Strategy, what: str, names: str, call: Callable[..., obje
         raise ConformanceError(f"{what} is accepted")
     expect("\n" not in message.strip(), f"{what}: the message has more than one line")
     expect(names in message, f"{what}: the message {message!r} does not name {names!r}")
-    expect(state.dump(strategy.state_dict()) == before, f"{what} is refused, but the strategy has changed")
+    expect(state_files.dump(strategy.state_dict()) == before, f"{what} is refused, but the strategy has changed")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from sparingly.learning import state
+from sparingly.learning import state_files
 from sparingly.strategies.conformance.case import (
     Case,
     Move,
@@ -54,10 +54,10 @@ def _play_stale(case: Case) -> list[Move]:
 def looking_changes_nothing(case: Case) -> None:
     """`assess` and `scores` leave the strategy as it was, and `scores` is a finite number for every outcome."""
     strategy, stream = case.played, case.stream
-    before = state.dump(strategy.state_dict())
+    before = state_files.dump(strategy.state_dict())
     strategy.assess(stream.X)
     expect_scores(strategy, stream.X[:9], "at the end of a run")
-    expect(state.dump(strategy.state_dict()) == before, "assess or scores changed the state")
+    expect(state_files.dump(strategy.state_dict()) == before, "assess or scores changed the state")
 
 
 def saving_changes_nothing(case: Case) -> None:
@@ -68,9 +68,11 @@ def saving_changes_nothing(case: Case) -> None:
     """
 
     def reload(strategy: Strategy) -> Strategy:
-        written = state.dump(strategy.state_dict())
-        fresh = case.make(seed=case.seed + 1).load_state_dict(state.load(written))
-        expect(state.dump(fresh.state_dict()) == written, "the state that was loaded is not the state that was saved")
+        written = state_files.dump(strategy.state_dict())
+        fresh = case.make(seed=case.seed + 1).load_state_dict(state_files.load(written))
+        expect(
+            state_files.dump(fresh.state_dict()) == written, "the state that was loaded is not the state that was saved"
+        )
         return fresh
 
     for when in (0, len(case.stream) // 2):
@@ -92,13 +94,13 @@ def copies_go_their_own_way(case: Case) -> None:
         originals: list[tuple[Strategy, bytes]] = []
 
         def leave(strategy: Strategy, duplicate: Any = duplicate, left: list[Any] = originals) -> Strategy:
-            left.append((strategy, state.dump(strategy.state_dict())))
+            left.append((strategy, state_files.dump(strategy.state_dict())))
             twin: Strategy = duplicate(strategy)
             return twin
 
         expect_same(case.moves, _interrupted(case, len(case.stream) // 2, leave), f"in a {how}")
         original, before = originals[0]
-        expect(state.dump(original.state_dict()) == before, f"playing on in a {how} changed the original")
+        expect(state_files.dump(original.state_dict()) == before, f"playing on in a {how} changed the original")
 
 
 def _interrupted(

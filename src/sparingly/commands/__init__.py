@@ -1,0 +1,1 @@
+"""The command line: each file one command or one family of commands; `main` registers them."""

@@ -1,0 +1,199 @@
+"""`sparingly agent`: an agent from the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from sparingly.live.agent.ticket_records import Statistics
+
+agent = typer.Typer(help="An agent that asks people, from the command line.", no_args_is_help=True)
+
+Place = Annotated[str, typer.Argument(metavar="FILE|URL", help="An SQLite file, or postgresql://...")]
+
+
+@agent.command()
+def create(
+    place: Place,
+    classes: Annotated[str, typer.Option(help="The classes, with commas between: cat,dog.")],
+    features: Annotated[int | None, typer.Option(help="How many; otherwise the first observation tells.")] = None,
+    cost: Annotated[
+        list[str] | None,
+        typer.Option(help="A cost that is not 1: announced=ham,true=spam,cost=0.2. May be repeated."),
+    ] = None,
+    query_cost: Annotated[float, typer.Option(help="The price of a question.")] = 1.0,
+    strategy: Annotated[str | None, typer.Option(help="A strategy's name.")] = None,
+    seed: Annotated[int, typer.Option()] = 0,
+    max_open: Annotated[int | None, typer.Option(help="Questions that may be open at a time.")] = None,
+    max_per_hour: Annotated[int | None, typer.Option(help="Questions that may be asked in an hour.")] = None,
+    max_per_day: Annotated[int | None, typer.Option(help="Questions that may be asked in a day.")] = None,
+    audit_rate: Annotated[float, typer.Option(help="The share of questions asked at random.")] = 0.0,
+) -> None:
+    """Make an agent."""
+    from sparingly.live.agent.agent import Agent
+
+    made = Agent(
+        [name.strip() for name in classes.split(",")],
+        features,
+        costs=[_cost(one) for one in cost] if cost else None,
+        query_cost=query_cost,
+        path=place,
+        strategy=strategy,
+        seed=seed,
+        max_open=max_open,
+        max_per_hour=max_per_hour,
+        max_per_day=max_per_day,
+        audit_rate=audit_rate,
+    )
+    typer.echo(f"{place}: {len(made.classes)} classes, strategy {made.settings.strategy}")
+    made.close()
+
+
+@agent.command()
+def observe(
+    place: Place,
+    source: Annotated[
+        str | None, typer.Option("--format", help="csv or jsonl; otherwise the first line tells.")
+    ] = None,
+    id: Annotated[str, typer.Option(help="The column or key that holds the caller's own id.")] = "id",
+    batch: Annotated[int, typer.Option(help="Observations that are written together.", min=1)] = 100,
+) -> None:
+    """Read observations from standard input, CSV with a header or JSON lines; write their tickets as JSON lines."""
+    from sparingly.commands.input_formats import batches, read_lines
+    from sparingly.live.agent.agent import Agent
+
+    with Agent.open(place) as opened:
+        for block in batches(read_lines(sys.stdin, source, id), batch):
+            tickets = opened.observe_many(
+                [one.features for one in block], ids=[one.id for one in block], payloads=[one.payload for one in block]
+            )
+            for ticket in tickets:
+                typer.echo(json.dumps(dict(ticket)))
+
+
+@agent.command()
+def questions(place: Place, limit: Annotated[int, typer.Option(min=1)] = 20) -> None:
+    """List the open questions, oldest first."""
+    from sparingly.live.agent import leases
+    from sparingly.live.store.store import Store
+
+    store = Store.open(place, claim=False)
+    with store.reading() as connection:
+        rows = leases.offered(connection, None, limit, 0.0)
+        for question in leases.questions_of(connection, rows, store.settings, None, None):
+            typer.echo(f"{question.id}\t{_shown(question.payload)}\t{question.why}")
+    store.close()
+
+
+@agent.command()
+def answer(
+    place: Place,
+    ticket: Annotated[str | None, typer.Argument(help="The question to answer; otherwise all, by keypress.")] = None,
+    label: Annotated[str | None, typer.Argument(help="The true class.")] = None,
+    expert: Annotated[str, typer.Option(help="Who answers.")] = "terminal",
+) -> None:
+    """Answer questions: one key each, or one ticket and its label as arguments."""
+    from sparingly.commands.terminal import answer_by_key
+    from sparingly.live.agent.agent import Agent
+
+    with Agent.open(place) as opened:
+        if ticket is None:
+            answer_by_key(opened, expert)
+            return
+        if label is None:
+            raise ValueError(f"the label for ticket {ticket!r} is missing")
+        named = {str(name): name for name in opened.classes}
+        opened.answer(ticket, named.get(label, label))
+
+
+@agent.command()
+def stats(place: Place, as_json: Annotated[bool, typer.Option("--json", help="Write them as JSON.")] = False) -> None:
+    """Say how the agent is doing."""
+    from sparingly.live.statistics.performance import statistics
+    from sparingly.live.statistics.ticket_counts import Tally
+    from sparingly.live.store.store import Store
+
+    store, tally = Store.open(place, claim=False), Tally()
+    with store.reading() as connection:
+        tally.update(connection)
+    store.close()
+    told = statistics(tally, store.settings.game)
+    typer.echo(json.dumps(dict(told)) if as_json else "\n".join(_in_words(told)))
+
+
+@agent.command()
+def export(place: Place, target: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")]) -> None:
+    """Write the labelled observations to a file."""
+    from sparingly.live.store import export as exports
+    from sparingly.live.store.store import Store
+
+    store = Store.open(place, claim=False)
+    with store.reading() as connection:
+        count = exports.write(target, exports.columns(store.settings), exports.labelled(connection, store.settings))
+    store.close()
+    typer.echo(f"{target}: {count} labelled observations")
+
+
+@agent.command()
+def check(
+    place: Place,
+    recover: Annotated[
+        Path | None, typer.Option(help="Write the labels that can be read to this .csv or .parquet.")
+    ] = None,
+) -> None:
+    """Say whether an agent's file is whole, and if not, what can be recovered."""
+    from sparingly.live.store.integrity_check import check as look
+    from sparingly.live.store.salvage import recover as write_what_is_left
+
+    report = look(place)
+    for line in [*(f"problem: {one}" for one in report.problems), *report.facts]:
+        typer.echo(line)
+    if recover is not None:
+        typer.echo(f"{recover}: {write_what_is_left(place, recover)} labelled observations recovered")
+    typer.echo(f"{place} is {'whole' if report.ok else 'damaged'}")
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _cost(text: str) -> dict[str, Any]:
+    """One cost from the command line.
+
+    >>> _cost("announced=ham,true=spam,cost=0.2")
+    {'announced': 'ham', 'true': 'spam', 'cost': 0.2}
+    """
+    parts = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+    try:
+        return {"announced": parts["announced"], "true": parts["true"], "cost": float(parts["cost"])}
+    except (KeyError, ValueError):
+        raise ValueError(f"cost {text!r} must look like announced=ham,true=spam,cost=0.2") from None
+
+
+def _shown(payload: Any) -> str:
+    if payload is None:
+        return ""
+    if payload.kind == "image":
+        return f"an image of {len(payload.content)} bytes"
+    return " ".join(str(payload.content).split())
+
+
+def _in_words(told: Statistics) -> list[str]:
+    lines = [
+        f"{told.observations} observations, {told.questions} questions: "
+        f"{told.answered} answered, {told.open} open, {told.skipped} skipped, {told.unknown} unknown"
+    ]
+    if told.accuracy is None or told.accuracy_low is None or told.accuracy_high is None:
+        lines.append("how often its announcements are right is not known: no question was left to chance")
+        lines.append(f"questions cost {told.questions_cost:g}")
+    else:
+        lines.append(
+            f"its announcements are right {told.accuracy:.1%} of the time "
+            f"({told.accuracy_low:.1%} to {told.accuracy_high:.1%}, from {told.sample:.0f} questions left to chance)"
+        )
+        lines.append(f"cost {told.cost:.4g}: questions {told.questions_cost:.4g}, errors about {told.errors_cost:.4g}")
+    lines.append(f"always asking would have cost {told.always_asking:.4g}, never asking about {told.never_asking:.4g}")
+    return lines

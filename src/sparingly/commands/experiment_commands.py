@@ -1,0 +1,166 @@
+"""The commands of the experiments: run, reproduce, report, datasets, query.
+
+What they need is imported when they run, so that every other command starts quickly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+OUT = Path("results")
+Seeds = Annotated[int | None, typer.Option(help="How many seeds.")]
+Horizon = Annotated[int | None, typer.Option(help="Rounds of a run.")]
+Out = Annotated[Path | None, typer.Option(help="The folder of the results.")]
+On = Annotated[str | None, typer.Option(help="`local` or `ray`.")]
+Address = Annotated[str | None, typer.Option(help="A running Ray cluster; otherwise one is started here.")]
+Workers = Annotated[int | None, typer.Option(help="Processes; all cores if not given.")]
+Retry = Annotated[bool | None, typer.Option("--retry", help="Do again what failed before.")]
+DryRun = Annotated[bool | None, typer.Option("--dry-run", help="Say what would run and how long, and stop.")]
+SettingsFile = Annotated[Path | None, typer.Option("--settings", help="A TOML file; options given here win over it.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to an app."""
+    for command in (run, reproduce, report, query):
+        app.command()(command)
+    app.command("datasets")(list_datasets)
+
+
+def run(
+    data: Annotated[list[str] | None, typer.Option(help="A data set's name, or a CSV or Parquet file.")] = None,
+    target: Annotated[str | None, typer.Option(help="The class column of a file.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column of a file to leave out.")] = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(help="A name, `file.py:Class` or `module:Class`, with options: `neuronal,gamma=3`."),
+    ] = None,
+    preprocessing: Annotated[
+        str | None, typer.Option(help="`paper`, `streaming`, `encoded` or `auto`: what suits the strategy.")
+    ] = None,
+    costs: Annotated[str | None, typer.Option(help="By row (announced) and column (true): '0 1; 0.5 0'.")] = None,
+    query_cost: Annotated[float | None, typer.Option(help="What a question costs.")] = None,
+    noise: Annotated[float | None, typer.Option(help="Share of answers drawn at random.")] = None,
+    drift: Annotated[str | None, typer.Option(help="`none`, `abrupt` or `gradual`: two classes swap names.")] = None,
+    delay: Annotated[int | None, typer.Option(help="Rounds until an answer arrives.")] = None,
+    seeds: Seeds = None,
+    first_seed: Annotated[int | None, typer.Option(help="The first seed.")] = None,
+    horizon: Horizon = None,
+    name: Annotated[str | None, typer.Option(help="The study's name.")] = None,
+    out: Out = None,
+    on: On = None,
+    address: Address = None,
+    workers: Workers = None,
+    retry: Retry = None,
+    dry_run: DryRun = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Compare strategies on data sets: yours, or ready ones."""
+    given = {key: value for key, value in locals().items() if key != "settings"}
+    with refusals():
+        from sparingly.experiments.runs.conduct import run_mine
+
+        run_mine({key: value for key, value in given.items() if value is not None}, settings)
+
+
+def reproduce(
+    what: Annotated[str, typer.Argument(help="q1, q2, q3, q4, all, or q1_app, q2_app, q3_app.")],
+    seeds: Seeds = None,
+    horizon: Horizon = None,
+    first_seed: Annotated[int | None, typer.Option(help="The first seed.")] = None,
+    out: Out = None,
+    on: On = None,
+    address: Address = None,
+    workers: Workers = None,
+    retry: Retry = None,
+    dry_run: DryRun = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Run the paper's experiments, with a report that puts its figures beside ours."""
+    given = {key: value for key, value in locals().items() if key not in ("what", "settings")}
+    with refusals():
+        from sparingly.experiments.runs.conduct import run_paper
+
+        run_paper(what, {key: value for key, value in given.items() if value is not None}, settings)
+
+
+def report(
+    results: Annotated[Path, typer.Argument(help="The folder of the results, or of a summary.")] = OUT,
+    out: Annotated[Path | None, typer.Option(help="The HTML file; the Markdown is written beside it.")] = None,
+    study: Annotated[list[str] | None, typer.Option(help="Only these studies.")] = None,
+    reference: Annotated[str, typer.Option(help="The strategy that others are tested against.")] = "Neural-CBP",
+    title: Annotated[str, typer.Option(help="The headline.")] = "Strategies compared",
+    summary: Annotated[
+        Path | None, typer.Option(help="Also write the summary (three CSV files) into this folder.")
+    ] = None,
+) -> None:
+    """Write a self-contained HTML report, and the same in Markdown."""
+    with refusals():
+        from sparingly.experiments.runs.conduct import write_report_of
+        from sparingly.experiments.runs.run_records import Results
+
+        files = write_report_of(Results(results), out or results / "report.html", study, reference, title, summary)
+        for path in files[:2]:
+            typer.echo(str(path))
+
+
+def query(
+    sql: Annotated[str, typer.Argument(help="SQL over the tables runs, rounds and f1.")],
+    results: Annotated[Path, typer.Option("--results", "--out", help="The folder of the results.")] = OUT,
+    as_csv: Annotated[bool, typer.Option("--csv", help="CSV instead of a table.")] = False,
+) -> None:
+    """Ask all records a question in SQL (DuckDB)."""
+    with refusals():
+        from sparingly.experiments.runs.experiment_settings import SettingsError
+        from sparingly.experiments.runs.run_records import Results
+
+        relation = Results(results).must_exist().query(sql)
+        if relation is None:
+            raise SettingsError("the query gives no rows: use select")
+        typer.echo(relation.df().to_csv(index=False) if as_csv else str(relation), nl=not as_csv)
+
+
+def list_datasets(
+    fetch: Annotated[list[str] | None, typer.Option(help="Get a data set from OpenML; needs internet.")] = None,
+) -> None:
+    """List the data sets and whether they are here, or fetch one."""
+    with refusals():
+        from sparingly.experiments import datasets
+        from sparingly.experiments.runs import conduct
+
+        for name in fetch or ():
+            typer.echo(str(conduct.fetch(name)))
+        if not fetch:
+            for name in datasets.names():
+                typer.echo(conduct.describe(name))
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Bad input is one line on the error stream and exit code 2; an interrupt says how to go on."""
+    try:
+        yield
+    except ImportError as error:
+        _refuse(f"{error}: pip install 'sparingly[experiments]'")
+    except KeyboardInterrupt:
+        _refuse("interrupted; what is done is kept, the same command goes on", 130)
+    except ValueError as error:
+        from pydantic import ValidationError
+
+        from sparingly.experiments.csv_files import DataError
+        from sparingly.experiments.runs.experiment_settings import SettingsError, one_line
+
+        if isinstance(error, ValidationError):
+            _refuse(one_line(error))
+        if isinstance(error, SettingsError | DataError):
+            _refuse(str(error))
+        raise
+
+
+def _refuse(line: str, code: int = 2) -> NoReturn:
+    typer.echo(f"sparingly: {line}", err=True)
+    raise typer.Exit(code) from None

@@ -1,0 +1,80 @@
+"""Observations from a stream of lines: CSV with a header, or one JSON value a line."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sparingly.live.agent.errors import AgentError
+
+
+@dataclass(frozen=True)
+class Line:
+    """One observation as it was read."""
+
+    features: Any
+    id: str | int | None = None
+    payload: Any = None
+
+
+def read_lines(source: Iterable[str], kind: str | None = None, id_name: str = "id") -> Iterator[Line]:
+    """The observations of a stream.
+
+    A JSON line is a list of features, an object of features by name, or an object with "features", and perhaps an id
+    and a "payload".
+
+    >>> [line.features for line in read_lines(["a,b,id\\n", "1,2,first\\n"])]
+    [{'a': 1.0, 'b': 2.0}]
+    >>> next(read_lines(['{"features": [1, 2], "id": "first", "payload": "look"}']))
+    Line(features=[1, 2], id='first', payload='look')
+    """
+    lines = (line for line in source if line.strip())
+    first = next(iter(lines), None)
+    if first is None:
+        return iter(())
+    if kind is None:
+        kind = "jsonl" if first.lstrip()[0] in "[{" else "csv"
+    if kind not in ("csv", "jsonl"):
+        raise AgentError(f"format {kind!r} is unknown: give csv or jsonl")
+    every = itertools.chain([first], lines)
+    return _csv(every, id_name) if kind == "csv" else _jsonl(every, id_name)
+
+
+def batches(lines: Iterable[Line], size: int) -> Iterator[list[Line]]:
+    """The lines in batches of one size; the last may be smaller."""
+    stream = iter(lines)
+    while batch := list(itertools.islice(stream, size)):
+        yield batch
+
+
+def _csv(lines: Iterable[str], id_name: str) -> Iterator[Line]:
+    for number, row in enumerate(csv.DictReader(lines), start=2):
+        if None in row or None in row.values():
+            raise AgentError(f"line {number} has more or fewer fields than the header")
+        name = row.pop(id_name, None)
+        yield Line({key: _number(value, key, number) for key, value in row.items()}, name)
+
+
+def _jsonl(lines: Iterable[str], id_name: str) -> Iterator[Line]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise AgentError(f"line {number} is not JSON: {error}") from None
+        if isinstance(value, dict) and "features" in value:
+            yield Line(value["features"], value.get(id_name), value.get("payload"))
+        elif isinstance(value, dict):
+            yield Line({key: one for key, one in value.items() if key != id_name}, value.get(id_name))
+        else:
+            yield Line(value)
+
+
+def _number(value: str, name: str, line: int) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise AgentError(f"line {line}: feature {name!r} is {value!r}: every feature must be a finite number") from None

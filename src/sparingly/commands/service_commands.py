@@ -1,0 +1,100 @@
+"""The commands of the service: serve and token. What they need is imported when they run."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DATA = "SPARINGLY_STORE"
+Place = Annotated[str, typer.Option("--store", envvar=DATA, help="A folder, or the URL of a PostgreSQL database.")]
+STORE = "sparingly-store"
+
+token = typer.Typer(help="Tokens that let programs and people into the service.", no_args_is_help=True)
+
+
+def register(app: typer.Typer, routers: Sequence[str] = ()) -> None:
+    """Add the commands to an app; `routers` names modules whose routes are served too."""
+    app.command(context_settings={"obj": tuple(routers)})(serve)
+    app.add_typer(token, name="token")
+
+
+def serve(
+    context: typer.Context,
+    classes: Annotated[str | None, typer.Option(help="The classes of the first agent, such as cat,dog.")] = None,
+    name: Annotated[str, typer.Option(help="The first agent's name.")] = "default",
+    query_cost: Annotated[float, typer.Option(help="What a question costs; an error costs 1.")] = 1.0,
+    strategy: Annotated[str | None, typer.Option(help="The strategy's name; ours if not given.")] = None,
+    audit_rate: Annotated[float, typer.Option(help="Share of announcements that are checked all the same.")] = 0.0,
+    max_open: Annotated[int | None, typer.Option(help="Questions that may be open at a time.")] = None,
+    max_per_day: Annotated[int | None, typer.Option(help="Questions that may be asked in a day.")] = None,
+    reveal: Annotated[str, typer.Option(help="When people see the agent's guess: after, before, never.")] = "after",
+    store: Place = STORE,
+    host: Annotated[str, typer.Option(help="The address to listen on; only this machine by default.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 finds a free one.")] = 8000,
+    max_body: Annotated[int, typer.Option(help="Bytes that one call may have.")] = 16 * 2**20,
+    max_features: Annotated[int, typer.Option(help="Features that one observation may have.")] = 200_000,
+    rate: Annotated[float, typer.Option(help="Calls a second that one token may make.")] = 2000.0,
+    lease: Annotated[float, typer.Option(help="Seconds for which a question is lent to one person.")] = 600.0,
+    insecure_cookie: Annotated[
+        bool, typer.Option("--insecure-cookie", help="Let the session's cookie travel over plain HTTP.")
+    ] = False,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+) -> None:
+    """Serve agents over HTTP, with a page on which people answer."""
+    from sparingly.live.service import server
+    from sparingly.live.service.service import Service
+    from sparingly.live.service.service_limits import ServiceLimits
+
+    limits = ServiceLimits(body=max_body, features=max_features, per_second=rate, burst=2 * rate, lease_seconds=lease)
+    listener = server.listen(host, port)
+    service = Service(store, limits, secure_cookie=not insecure_cookie)
+    chosen = {"query_cost": query_cost, "strategy": strategy, "audit_rate": audit_rate, "reveal": reveal}
+    chosen |= {"max_open": max_open, "max_per_day": max_per_day}
+    server.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], chosen)
+    service.agents.open_all()
+    secret = server.first_token(service)
+    typer.echo(f"sparingly serves {', '.join(service.agents.names())} at {server.address(listener)}")
+    if secret is not None:
+        typer.echo(f"first token, an admin's, shown this once: {secret}")
+    server.run(service, listener, log_level=log_level, routers=context.obj)
+
+
+@token.command("create")
+def create_token(
+    name: Annotated[str, typer.Argument(help="Whose it is; answers are kept under this name.")],
+    role: Annotated[str, typer.Option(help="producer, expert, host or admin.")] = "expert",
+    store: Place = STORE,
+) -> None:
+    """Make a token and show it, this once."""
+    made, secret = _tokens(store).create(name, role)
+    typer.echo(secret)
+    typer.echo(f"(id {made.id}, for {made.name}, {made.role})", err=True)
+
+
+@token.command("list")
+def list_tokens(store: Place = STORE) -> None:
+    """List the tokens, without their secrets."""
+    for one in _tokens(store).list():
+        made = datetime.datetime.fromtimestamp(one.created).isoformat(" ", "minutes")
+        typer.echo(f"{one.id}  {one.role:<8}  {made}  {'revoked' if one.revoked else 'in use ':<7}  {one.name}")
+
+
+@token.command("revoke")
+def revoke_token(which: Annotated[str, typer.Argument(help="The token's id or name.")], store: Place = STORE) -> None:
+    """Let no one in any more with a token."""
+    _tokens(store).revoke(which)
+    typer.echo(f"revoked {which}")
+
+
+def _tokens(store: str):  # type: ignore[no-untyped-def]
+    from sparingly.live.service.auth.tokens import Tokens
+    from sparingly.live.service.service_database import Book
+
+    if "://" not in store and not (Path(store) / "service.db").exists():
+        raise ValueError(f"{os.fspath(store)} is not the folder of a service: it has no service.db")
+    return Tokens(Book(store))

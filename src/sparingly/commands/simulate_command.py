@@ -1,0 +1,94 @@
+"""`sparingly simulate`: data of the experiments, or a file, against a running service."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+MOST = 20_000
+"""So many observations of a data set are replayed at most."""
+
+if TYPE_CHECKING:
+    from sparingly.live.client.simulation import Stream
+
+
+def simulate(
+    url: Annotated[str, typer.Option(help="The service's address.")] = "http://127.0.0.1:8000",
+    secret: Annotated[
+        str | None, typer.Option("--token", envvar="SPARINGLY_TOKEN", help="An admin's token of the service.")
+    ] = None,
+    data: Annotated[str, typer.Option(help="A CSV file, a data set's name, or `digits`.")] = "digits",
+    target: Annotated[str | None, typer.Option(help="The CSV's class column; the last if not given.")] = None,
+    agent: Annotated[str, typer.Option(help="The agent's name; made if it is not there.")] = "demo",
+    experts: Annotated[int, typer.Option(help="How many people answer.")] = 3,
+    rate: Annotated[float, typer.Option(help="Observations a second.")] = 5.0,
+    count: Annotated[int, typer.Option(help="How many observations; 0 for all.")] = 0,
+    thinking: Annotated[float, typer.Option(help="Seconds a person thinks, on average.")] = 2.0,
+    wrong: Annotated[float, typer.Option(help="Share of answers that are wrong.")] = 0.05,
+    lunch: Annotated[float, typer.Option(help="Chance of going to lunch after an answer.")] = 0.02,
+    query_cost: Annotated[float, typer.Option(help="What a question costs, if the agent is made.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="The seed of chance.")] = 0,
+) -> None:
+    """Replay data against a running service with people who are slow, wrong at times and go to lunch."""
+    from sparingly.live.client import simulation
+
+    if not secret:
+        raise ValueError("an admin's token is needed: --token, or the variable SPARINGLY_TOKEN")
+    people = simulation.People(experts, thinking=thinking, wrong=wrong, lunch=lunch)
+    stream = simulation.shuffled(_stream(data, target), seed)
+    done = simulation.simulate(
+        url,
+        secret,
+        stream,
+        people,
+        agent=agent,
+        rate=rate,
+        count=count,
+        query_cost=query_cost,
+        seed=seed,
+        say=typer.echo,
+    )
+    typer.echo(f"{done.observations} observations, {done.questions} questions, {done.answers} answers")
+
+
+def _stream(data: str, target: str | None) -> Stream:
+    from sparingly.live.client import simulation
+
+    return simulation.read_csv(Path(data), target) if data.endswith(".csv") else _of_dataset(data)
+
+
+def _of_dataset(name: str) -> Stream:
+    """A data set of the experiments: images are shown as such, and the rest as numbers."""
+    from sparingly.experiments import datasets
+    from sparingly.live.client.simulation import Example, Stream
+
+    found = datasets.load(name)
+    count = min(len(found), MOST)
+    labels = [str(found.classes[y]) for y in found.y[:count]]
+    features = found.rows(slice(0, count))
+    is_picture = found.image or name == "digits"
+    examples = [
+        Example(features[i].ravel(), _picture(found.raw[i]) if is_picture else None, labels[i]) for i in range(count)
+    ]
+    return Stream(tuple(str(label) for label in found.classes), examples)
+
+
+def _picture(pixels: Any) -> bytes:
+    """A PNG, dark on light as on paper if it has no colours."""
+    import numpy as np
+    from PIL import Image
+
+    values = np.asarray(pixels, dtype=float)
+    values = np.moveaxis(values, 0, -1) if values.ndim == 3 and values.shape[0] in (1, 3) else values
+    values = np.squeeze(values)
+    if values.ndim == 1:
+        side = round(values.size**0.5)
+        values = values.reshape(side, side)
+    scaled = 255 * values / max(values.max(), 1e-9) if values.max() <= 16 else values
+    image = Image.fromarray((255 - scaled if values.ndim == 2 else scaled).astype(np.uint8))
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()

@@ -1,0 +1,1 @@
+"""What records say: statistics, figures and the report; nothing here imports torch."""

@@ -1,0 +1,233 @@
+"""From records to what a report shows: a long table of runs, curves over time and over labels, comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparingly.experiments.reports.statistical_tests import (
+    Paired,
+    Summary,
+    Wins,
+    holm,
+    paired,
+    summarise,
+    welch,
+    win_counts,
+)
+from sparingly.experiments.runs.experiment_settings import Row, SettingsError, Study
+from sparingly.experiments.runs.run_records import Results, write_whole
+from sparingly.experiments.runs.studies import REFERENCE, Printed, printed
+
+POINTS = 101
+"""Moments at which a curve over time is kept."""
+KEY = ["table", "dataset", "label"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One strategy on one data set.
+
+    Attributes
+    ----------
+    regret, queries
+        Over the seeds.
+    f1
+        Mean weighted F1 on the held-out set at the end.
+    seconds
+        Mean processor time of a run.
+    wins
+        Seeds on which it was best.
+    p_value, p_holm
+        Of the Welch test that the reference's regret is lower, raw and corrected within the table; nan for itself.
+    paired
+        Against the reference, seed by seed; None for the reference.
+    printed
+        The paper's row, if it has one.
+    """
+
+    label: str
+    regret: Summary
+    queries: Summary
+    f1: float
+    seconds: float
+    wins: Wins
+    p_value: float
+    p_holm: float
+    paired: Paired | None
+    printed: Printed | None
+
+    @property
+    def ratio(self) -> float:
+        """Our mean regret over the paper's."""
+        return self.regret.mean / self.printed.regret if self.printed else float("nan")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The strategies on one data set."""
+
+    table: str
+    dataset: str
+    seeds: int
+    reference: str
+    lines: tuple[Line, ...]
+
+    @property
+    def best(self) -> Line:
+        return min(self.lines, key=lambda line: line.regret.mean)
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What is left of many records: small enough to send, enough to draw and test everything.
+
+    Attributes
+    ----------
+    runs
+        A row for each run of each table: regret, questions, errors, F1, seconds.
+    regret
+        Cumulative regret over time: mean and quartiles over the seeds.
+    f1
+        Weighted F1 by labels: mean and quartiles over the seeds that got so far.
+    """
+
+    runs: Any
+    regret: Any
+    f1: Any
+
+    def write(self, folder: Path) -> None:
+        """As three CSV files."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, frame in (("runs", self.runs), ("regret", self.regret), ("f1", self.f1)):
+            write_whole(folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g").encode())
+
+    @classmethod
+    def read(cls, folder: Path) -> Digest:
+        import pandas as pd
+
+        try:
+            return cls(*(pd.read_csv(folder / f"{name}.csv") for name in ("runs", "regret", "f1")))
+        except OSError as error:
+            raise SettingsError(f"{folder} holds no summary: {error}") from error
+
+
+def digest(results: Results, studies: Iterable[Study]) -> Digest:
+    """Read the records of some studies; a seed that is not complete on a data set is left out of it."""
+    import pandas as pd
+
+    parts: list[Digest] = [_digest_of(results, study) for study in studies]
+    frames = [[getattr(part, name) for part in parts if len(part.runs)] for name in ("runs", "regret", "f1")]
+    if not frames[0]:
+        raise SettingsError(f"{results.folder} has no complete seed of any study: let it run on first")
+    return Digest(*(pd.concat(frame, ignore_index=True) for frame in frames))
+
+
+def complete_seeds(results: Results, study: Study, row: Row) -> list[int]:
+    """The seeds of a row for which every row on the same data set has its record: those can be compared."""
+    rivals = [other for other in study.rows if other.task.dataset == row.task.dataset]
+    return [seed for seed in study.seeds_of(row) if all(results.has(study.at(other, seed).id) for other in rivals)]
+
+
+def compare(runs: Any, reference: str = REFERENCE) -> list[Comparison]:
+    """A comparison for each data set of each table, in the order of the runs."""
+    comparisons: list[Comparison] = []
+    for table, rows in runs.groupby("table", sort=False):
+        drafts = dict(iter(rows.groupby("dataset", sort=False)))
+        raw = {
+            f"{dataset}\n{label}": welch(samples[base], sample)
+            for dataset, part in drafts.items()
+            for samples, base in [_by_label(part, "regret", reference)]
+            for label, sample in samples.items()
+            if label != base
+        }
+        corrected = holm(raw)
+        comparisons.extend(
+            _comparison(str(table), str(name), part, reference, raw, corrected) for name, part in drafts.items()
+        )
+    return comparisons
+
+
+def _comparison(
+    table: str, dataset: str, part: Any, reference: str, raw: dict[str, float], corrected: dict[str, float]
+) -> Comparison:
+    samples, base = _by_label(part, "regret", reference)
+    wins = win_counts(samples)
+    shown = {row.strategy: row for row in printed() if (row.table, row.dataset) == (table, dataset)}
+    lines = []
+    for label, rows in part.groupby("label", sort=False):
+        key = f"{dataset}\n{label}"
+        lines.append(
+            Line(
+                label=str(label),
+                regret=summarise(samples[label]),
+                queries=summarise(rows["queries"].to_numpy()),
+                f1=float(rows["f1"].mean()),
+                seconds=float(rows["cpu_seconds"].mean()),
+                wins=wins[label],
+                p_value=raw.get(key, float("nan")),
+                p_holm=corrected.get(key, float("nan")),
+                paired=None if label == base else paired(samples[base], samples[label]),
+                printed=shown.get(str(label)),
+            )
+        )
+    return Comparison(table, dataset, part["seed"].nunique(), base, tuple(lines))
+
+
+def _by_label(part: Any, column: str, reference: str) -> tuple[dict[str, Any], str]:
+    """The values of each strategy in the order of the seeds, and which strategy the others are tested against."""
+    samples = {
+        str(label): rows.sort_values("seed")[column].to_numpy(dtype=np.float64)
+        for label, rows in part.groupby("label", sort=False)
+    }
+    return samples, reference if reference in samples else next(iter(samples))
+
+
+def _digest_of(results: Results, study: Study) -> Digest:
+    import pandas as pd
+
+    runs: list[dict[str, Any]] = []
+    scores: list[dict[str, Any]] = []
+    curves: dict[tuple[str, ...], list[Any]] = {}
+    for row in study.rows:
+        key = (row.table, Path(row.task.dataset).stem, row.player.shown)
+        told = dict(zip(KEY, key, strict=True))
+        for seed in complete_seeds(results, study, row):
+            run_id = study.at(row, seed).id
+            record = results.read(run_id)
+            runs.append(told | {name: value for name, value in record.row(run_id).items() if name not in told})
+            scores.extend(told | {"labels": labels, "f1": f1} for labels, _, f1 in record.f1[:-1])
+            curves.setdefault(key, []).append(np.cumsum(record.rounds["regret"]))
+    return Digest(pd.DataFrame(runs), _regret_curves(curves), _f1_curves(scores))
+
+
+def _regret_curves(curves: dict[tuple[str, ...], list[Any]]) -> Any:
+    import pandas as pd
+
+    rows = []
+    for key, sums in curves.items():
+        length = min(len(curve) for curve in sums)
+        for t in np.unique(np.linspace(1, length, POINTS).round().astype(int)):
+            values = np.array([curve[t - 1] for curve in sums])
+            rows.append(dict(zip(KEY, key, strict=True)) | {"t": t} | _spread(values))
+    return pd.DataFrame(rows)
+
+
+def _f1_curves(scores: list[dict[str, Any]]) -> Any:
+    import pandas as pd
+
+    frame = pd.DataFrame(scores, columns=[*KEY, "labels", "f1"])
+    rows = [
+        dict(zip([*KEY, "labels"], key, strict=True)) | _spread(part["f1"].to_numpy()) | {"seeds": len(part)}
+        for key, part in frame.groupby([*KEY, "labels"], sort=False)
+    ]
+    return pd.DataFrame(rows, columns=[*KEY, "labels", "mean", "lower", "upper", "seeds"])
+
+
+def _spread(values: Any) -> dict[str, float]:
+    lower, upper = np.percentile(values, [25, 75])
+    return {"mean": float(np.mean(values)), "lower": float(lower), "upper": float(upper)}

@@ -1,0 +1,281 @@
+"""The report: one self-contained HTML file, and the same in Markdown."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import resources
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparingly.experiments.reports.comparison import Comparison, Digest, Line, compare
+from sparingly.experiments.reports.figures import draw_all
+from sparingly.experiments.reports.statistical_tests import Summary
+from sparingly.experiments.runs.run_records import write_whole
+from sparingly.experiments.runs.studies import PRINTED_FALSE_POSITIVES, REFERENCE
+
+CLOSE = 0.1
+"""A mean is called close to the paper's within this share of it."""
+LEVEL = 0.05
+FEWEST = 3
+"""With fewer seeds nothing is said about luck."""
+COUNTED = ("queries", "TP", "TN", "FP", "FN")
+CHANGES = {"FP": "false positives went", "FN": "false negatives", "queries": "questions"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawn figure."""
+
+    name: str
+    title: str
+    png: bytes
+
+    @property
+    def inline(self) -> str:
+        return "data:image/png;base64," + base64.b64encode(self.png).decode()
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often a strategy asked, and was right or wrong about each of two classes, under some costs."""
+
+    table: str
+    dataset: str
+    label: str
+    samples: dict[str, NDArray[np.float64]]
+
+    def mean(self, name: str) -> float:
+        return float(self.samples[name].mean())
+
+    def shown(self, name: str) -> str:
+        return f"{self.mean(name):.0f} ± {self.samples[name].std():.0f}"
+
+    @property
+    def third_quartile(self) -> float:
+        """Of the false positives."""
+        return float(np.percentile(self.samples["FP"], 75))
+
+    @property
+    def printed(self) -> str:
+        """The paper's false positives, where it gives them."""
+        known = PRINTED_FALSE_POSITIVES.get(self.label) if self.dataset == "mnist_binary" else None
+        return f"{known[0]:.0f} ± {known[1]:.0f}" if known else ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that is told, ready to be written.
+
+    Attributes
+    ----------
+    title
+        The headline.
+    about
+        What was run, with what: pairs of a name and a value.
+    words
+        The result, read out.
+    comparisons
+        The tables.
+    counts
+        Of tables with several cost structures.
+    times
+        For each strategy: runs, mean seconds of processor time, minutes in all, minutes by the clock.
+    figures
+        Drawn.
+    """
+
+    title: str
+    about: tuple[tuple[str, str], ...]
+    words: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+    counts: tuple[Counts, ...]
+    times: tuple[dict[str, Any], ...]
+    figures: tuple[Figure, ...]
+
+    @property
+    def tables(self) -> dict[str, list[Comparison]]:
+        """The comparisons by table."""
+        found: dict[str, list[Comparison]] = {}
+        for comparison in self.comparisons:
+            found.setdefault(comparison.table, []).append(comparison)
+        return found
+
+    @property
+    def all_tables(self) -> list[str]:
+        """Names of tables, those of counts included."""
+        return list(dict.fromkeys([*self.tables, *(count.table for count in self.counts)]))
+
+    def figures_of(self, table: str) -> list[Figure]:
+        return [figure for figure in self.figures if figure.name.startswith(f"{table.lower()}_")]
+
+    def html(self) -> str:
+        return _render("report.html.j2", self)
+
+    def markdown(self, figures: str = "figures") -> str:
+        """Markdown that finds its figures in a folder beside it."""
+        return _render("report.md.j2", self, folder=figures)
+
+
+def make_report(
+    digest: Digest, *, title: str = "Report", reference: str = REFERENCE, versions: Iterable[str] = ()
+) -> Report:
+    """Compare, test, draw and put into words.
+
+    Regrets under different costs are not compared: a table with several cost structures shows counts instead.
+    """
+    mixed = digest.runs.groupby("table")["costs"].transform("nunique") > 1
+    comparisons = compare(digest.runs[~mixed], reference)
+    counts = _counts(digest.runs[mixed])
+    words = (*in_words(comparisons), *_counts_in_words(counts))
+    figures = tuple(Figure(*parts) for parts in draw_all(digest))
+    about = _about(digest.runs, versions)
+    return Report(title, about, words, tuple(comparisons), counts, _times(digest.runs), figures)
+
+
+def write_report(report: Report, path: Path) -> list[Path]:
+    """Write `path` (HTML), and beside it the Markdown with its figures; returns the files."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figures = path.parent / f"{path.stem}_figures"
+    figures.mkdir(exist_ok=True)
+    written = [path, path.with_suffix(".md")]
+    write_whole(path, report.html().encode())
+    write_whole(path.with_suffix(".md"), report.markdown(figures.name).encode())
+    for figure in report.figures:
+        write_whole(figures / f"{figure.name}.png", figure.png)
+        written.append(figures / f"{figure.name}.png")
+    return written
+
+
+def in_words(comparisons: Iterable[Comparison]) -> list[str]:
+    """The result in sentences: who was best, by how much, whether it could be luck, and how near the paper is."""
+    comparisons = list(comparisons)
+    told = [_one_in_words(comparison) for comparison in comparisons if len(comparison.lines) > 1]
+    lines = [(comparison, line) for comparison in comparisons for line in comparison.lines if line.printed]
+    if not lines:
+        return told
+    near = [line for _, line in lines if abs(line.ratio - 1) <= CLOSE]
+    far = sorted(
+        ((c, line) for c, line in lines if abs(line.ratio - 1) > CLOSE), key=lambda pair: abs(math.log(pair[1].ratio))
+    )
+    told.append(f"{len(near)} of {len(lines)} mean regrets are within {CLOSE:.0%} of the paper's.")
+    if far:
+        worst = [f"{line.label} on {c.dataset} ({line.ratio:.2f})" for c, line in reversed(far)]
+        told.append("Further off (ours over the paper's): " + ", ".join(worst) + ".")
+    return told
+
+
+def _one_in_words(comparison: Comparison) -> str:
+    best = comparison.best
+    reference = next(line for line in comparison.lines if line.label == comparison.reference)
+    start = f"{comparison.table}, {comparison.dataset}, {_seeds(comparison.seeds)}: "
+    if best is reference:
+        second = min((line for line in comparison.lines if line is not best), key=lambda line: line.regret.mean)
+        return start + (
+            f"{best.label} had the lowest mean regret, {best.regret.mean:.0f} with {best.queries.mean:.0f} questions, "
+            f"{_share(best, second)} below {second.label} ({second.regret.mean:.0f}); {_luck(second)}."
+        )
+    ahead = f"{_share(best, reference)} below {reference.label} ({reference.regret.mean:.0f})"
+    lead = best.paired
+    sure = lead is not None and lead.interval[1] < 0
+    doubt = "seed by seed the lead is clear" if sure else "seed by seed the lead could be luck"
+    doubt = doubt if comparison.seeds >= FEWEST else "too few seeds to tell"
+    return start + f"{best.label} had the lowest mean regret, {best.regret.mean:.0f}, {ahead}; {doubt}."
+
+
+def _seeds(n: int) -> str:
+    return "1 seed" if n == 1 else f"{n} seeds"
+
+
+def _share(best: Line, other: Line) -> str:
+    return f"{1 - best.regret.mean / other.regret.mean:.0%}" if other.regret.mean else "0%"
+
+
+def _luck(line: Line) -> str:
+    if math.isnan(line.p_holm) or line.regret.n < FEWEST:
+        return "too few seeds to tell"
+    verdict = "significant" if line.p_holm < LEVEL else "not significant"
+    return f"the lead is {verdict} (Welch, p = {line.p_value:.3g}, after Holm's correction {line.p_holm:.3g})"
+
+
+def _about(runs: Any, versions: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    once = runs.drop_duplicates("run")
+    seeds = runs.groupby("table", sort=False)["seed"].nunique()
+    return (
+        ("runs", f"{len(once)}, {int(once['rounds'].sum()):,} rounds"),
+        ("tables", ", ".join(f"{table} ({_seeds(n)})" for table, n in seeds.items())),
+        ("data sets", ", ".join(once["dataset"].drop_duplicates())),
+        ("preprocessing", ", ".join(once["preprocessing"].drop_duplicates())),
+        ("rounds a run", ", ".join(f"{n:,}" for n in sorted(once["rounds"].unique()))),
+        ("time of all runs", f"{once['cpu_seconds'].sum() / 60:.1f} minutes of processor time"),
+        ("the same by the clock", f"{once['seconds'].sum() / 60:.1f} minutes, one worker's after the other's"),
+        ("versions", ", ".join(versions) or "not known"),
+    )
+
+
+def _counts(runs: Any) -> tuple[Counts, ...]:
+    return tuple(
+        Counts(str(table), str(dataset), str(label), {name: part[name].to_numpy(dtype=float) for name in COUNTED})
+        for (table, dataset, label), part in runs.groupby(["table", "dataset", "label"], sort=False)
+    )
+
+
+def _counts_in_words(counts: Iterable[Counts]) -> list[str]:
+    told = []
+    for first, second in pairwise(counts):
+        if first.dataset == second.dataset:
+            changes = (f"{name} from {first.mean(key):.0f} to {second.mean(key):.0f}" for key, name in CHANGES.items())
+            told.append(
+                f"{first.table}, {first.dataset}: from {first.label} to {second.label}, " + ", ".join(changes) + "."
+            )
+    return told
+
+
+def _times(runs: Any) -> tuple[dict[str, Any], ...]:
+    once = runs.drop_duplicates("run")
+    return tuple(
+        {
+            "label": label,
+            "runs": len(part),
+            "mean": part["cpu_seconds"].mean(),
+            "minutes": part["cpu_seconds"].sum() / 60,
+            "wall": part["seconds"].sum() / 60,
+        }
+        for label, part in once.groupby("label", sort=False)
+    )
+
+
+def _render(template: str, report: Report, **more: Any) -> str:
+    from jinja2 import Environment, StrictUndefined
+
+    text = (resources.files("sparingly.experiments.reports") / "templates" / template).read_text()
+    environment = Environment(
+        autoescape=template.endswith(".html.j2"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["number"] = _number
+    environment.filters["spread"] = _spread
+    return environment.from_string(text).render(report=report, **more)
+
+
+def _number(value: float, form: str = ".0f") -> str:
+    """A number for a table; nothing for nan.
+
+    >>> _number(1351.92), _number(float("nan")), _number(0.0004, "p")
+    ('1352', '', '<0.001')
+    """
+    if value is None or math.isnan(value):
+        return ""
+    if form == "p":
+        return "<0.001" if value < 0.001 else f"{value:.3f}"
+    return format(value, form)
+
+
+def _spread(summary: Summary) -> str:
+    """Mean and standard error, if there is one."""
+    return f"{summary.mean:.0f}" + ("" if math.isnan(summary.error) else f" ± {summary.error:.0f}")

@@ -1,0 +1,248 @@
+"""From what a command was given to studies, their runs, and a report."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+
+from sparingly.experiments import datasets, openml
+from sparingly.experiments.csv_files import DataError
+from sparingly.experiments.reports.comparison import Digest, complete_seeds, digest
+from sparingly.experiments.runs import studies
+from sparingly.experiments.runs.duration_estimates import Estimates, in_time
+from sparingly.experiments.runs.experiment_settings import (
+    Plain,
+    Player,
+    Run,
+    SettingsError,
+    Study,
+    Task,
+    read_toml,
+    study_of,
+)
+from sparingly.experiments.runs.run_records import Results
+from sparingly.experiments.runs.runner import Pool, Tally, local, missing, on_ray, run_all
+
+SPELLED_OUT = 3
+"""Up to so many classes each cost is said in words."""
+
+
+class Where(Plain):
+    """How runs are done."""
+
+    out: Path = Path("results")
+    on: Literal["local", "ray"] = "local"
+    address: str | None = None
+    workers: int | None = None
+    retry: bool = False
+    dry_run: bool = False
+
+    @property
+    def pool(self) -> Pool:
+        return local(self.workers) if self.on == "local" else on_ray(self.address, self.workers)
+
+
+class Mine(Task):
+    """A study of one's own: every strategy on every data set."""
+
+    dataset: str = ""
+    preprocessing: datasets.Choice = "auto"
+    data: tuple[str, ...] = ("digits",)
+    strategy: tuple[str, ...] = ("sparing", "neural_cbp", "never_ask", "always_ask")
+    seeds: int = 5
+    first_seed: int = 0
+    name: str = "mine"
+
+    def study(self) -> Study:
+        common = self.model_dump(include=set(Task.model_fields), exclude={"dataset"})
+        tasks = [Task(dataset=name, **common) for name in self.data]
+        players = [player_of(text) for text in self.strategy]
+        return study_of(tasks, players, name=self.name, seeds=self.seeds, first_seed=self.first_seed)
+
+
+def run_mine(given: Mapping[str, Any], settings: Path | None) -> None:
+    """A study of one's own, from options and a settings file; options win."""
+    told = (read_toml(settings) if settings else {}) | dict(given)
+    if isinstance(told.get("costs"), str):
+        told["costs"] = costs_of(told["costs"])
+    where = _where(told)
+    study = Mine.model_validate(told).study()
+    _check(study)
+    for task in {row.task: None for row in study.rows}:
+        typer.echo(costs_in_words(task))
+    _do([study], where)
+
+
+def run_paper(what: str, given: Mapping[str, Any], settings: Path | None) -> None:
+    """The paper's experiments: one, several with commas between, or `all`."""
+    told = (read_toml(settings) if settings else {}) | dict(given)
+    where = _where(told)
+    unknown = set(told) - {"seeds", "horizon", "first_seed"}
+    if unknown:
+        raise SettingsError(f"{sorted(unknown)[0]!r} is not a setting of reproduce")
+    chosen = studies.ALL if what == "all" else tuple(what.split(","))
+    _do([studies.study(one, **told) for one in chosen], where)
+
+
+def _where(told: dict[str, Any]) -> Where:
+    return Where.model_validate({key: told.pop(key) for key in Where.model_fields if key in told})
+
+
+def player_of(text: str) -> Player:
+    """A strategy with options from a command line.
+
+    >>> player_of("neuronal,gamma=3,preset=released").options
+    {'gamma': 3, 'preset': 'released'}
+    """
+    name, *parts = text.split(",")
+    options: dict[str, Any] = {}
+    for part in parts:
+        key, found, value = part.partition("=")
+        if not found:
+            raise SettingsError(f"{part!r} in the strategy {text!r} is not of the form option=value")
+        options[key.strip()] = _value(value.strip())
+    return Player(strategy=name.strip(), options=options)
+
+
+def costs_of(text: str) -> list[list[float]]:
+    """A cost matrix from a command line.
+
+    >>> costs_of("0 1; 0.5 0")
+    [[0.0, 1.0], [0.5, 0.0]]
+    """
+    try:
+        return [[float(cost) for cost in row.replace(",", " ").split()] for row in text.split(";")]
+    except ValueError as error:
+        raise SettingsError(f"costs {text!r} are not numbers: write them as '0 1; 0.5 0'") from error
+
+
+def costs_in_words(task: Task) -> str:
+    """What the costs say with the names of the classes, so that a matrix the wrong way round is noticed.
+
+    >>> costs_in_words(Task(dataset="phishing", costs=((0, 5), (1, 0))))
+    'phishing: announcing False when it is True costs 5, announcing True when it is False costs 1; a question costs 1'
+    >>> costs_in_words(Task(dataset="digits", query_cost=0.5))
+    'digits: a wrong announcement costs 1; a question costs 0.5'
+    """
+    price = f"; a question costs {task.query_cost:g}"
+    if task.costs is None:
+        return f"{task.dataset}: a wrong announcement costs 1{price}"
+    classes = datasets.load(task.dataset, target=task.target, drop=task.drop).classes
+    if len(classes) > SPELLED_OUT:
+        return (
+            f"{task.dataset}: costs by row (announced) and column (true), both in the order {', '.join(classes)}{price}"
+        )
+    told = [
+        f"announcing {announced} when it is {true} costs {cost:g}"
+        for announced, row in zip(classes, task.costs, strict=True)
+        for true, cost in zip(classes, row, strict=True)
+        if announced != true
+    ]
+    return f"{task.dataset}: {', '.join(told)}{price}"
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _check(study: Study) -> None:
+    """Find out before the first run what would stop all of them."""
+    from sparingly.experiments.runs.execution import check
+
+    for row in study.rows:
+        check(Run(task=row.task, player=row.player, seed=study.first_seed))
+
+
+def _do(chosen: list[Study], where: Where) -> None:
+    from sparingly.experiments.runs.progress import Progress
+
+    results = Results(where.out)
+    if (where.out / "sparingly.json").is_file() or not where.dry_run:
+        results.open()
+    runs = list({run.id: run for study in chosen for run in study.runs()}.values())
+    runs.sort(key=lambda run: run.seed)
+    estimates = Estimates(results)
+    to_do = missing(runs, results)
+    workers = where.workers or os.cpu_count() or 1
+    typer.echo(_plan(runs, to_do, estimates, workers))
+    if where.dry_run:
+        return
+    for study in chosen:
+        results.add_study(study)
+    with Progress(to_do, estimates, workers) as progress:
+        tally = run_all(runs, results, where.pool, retry=where.retry, watch=progress.tick)
+    _tell(tally, where)
+    whole = [study for study in chosen if any(complete_seeds(results, study, row) for row in study.rows)]
+    if whole:
+        for path in write_report_of(results, where.out / "report.html", [study.name for study in whole])[:2]:
+            typer.echo(str(path))
+    if tally.failed or tally.skipped:
+        raise typer.Exit(1)
+
+
+def _plan(runs: list[Run], to_do: list[Run], estimates: Estimates, workers: int) -> str:
+    seconds = estimates.total(to_do, workers)
+    guessed = sum(not estimates.known(run) for run in to_do)
+    rounds = sum(run.task.horizon for run in to_do)
+    told = f"{len(runs)} runs, {len(runs) - len(to_do)} done, {len(to_do)} to do ({rounds:,} rounds)"
+    doubt = f" ({guessed} of them guessed)" if guessed else ""
+    return f"{told}: about {in_time(seconds)} with {workers} workers{doubt}"
+
+
+def _tell(tally: Tally, where: Where) -> None:
+    for run_id, reason in tally.failed.items():
+        typer.echo(f"failed: {run_id}: {reason}", err=True)
+    if tally.skipped:
+        typer.echo(f"{len(tally.skipped)} runs failed before and were left out; --retry does them again", err=True)
+    if tally.failed:
+        typer.echo(f"{len(tally.failed)} runs failed; their stories are in {where.out / 'failures'}", err=True)
+
+
+def write_report_of(
+    results: Results,
+    out: Path,
+    chosen: list[str] | None = None,
+    reference: str = studies.REFERENCE,
+    title: str = "Strategies compared",
+    summary: Path | None = None,
+) -> list[Path]:
+    """Write a report of some studies (of all, if not said), from their records or from a summary."""
+    from sparingly.experiments.reports.report import make_report, write_report
+
+    if (results.folder / "runs.csv").is_file():
+        told, versions = Digest.read(results.folder), []
+    else:
+        known = {study.name: study for study in results.must_exist().studies()}
+        for name in chosen or ():
+            if name not in known:
+                raise SettingsError(f"there is no study {name!r} in {results.folder}; there are {', '.join(known)}")
+        told = digest(results, [known[name] for name in chosen or known])
+        versions = [f"{name} {version}" for name, version in results.read(told.runs["run"].iloc[0]).versions.items()]
+    if summary:
+        told.write(summary)
+    return write_report(make_report(told, title=title, reference=reference, versions=versions), out)
+
+
+def describe(name: str) -> str:
+    file = datasets.file_of(name)
+    if file is None:
+        return f"{name:16} comes with a dependency"
+    try:
+        return f"{name:16} {datasets.find(file)}"
+    except DataError as error:
+        return f"{name:16} missing: {error}"
+
+
+def fetch(name: str) -> Path:
+    """Get a data set from OpenML, into the data folder if it can be written, else into the cache."""
+    folder = os.environ.get("SPARINGLY_DATA")
+    writable = folder and os.access(folder, os.W_OK)
+    return openml.fetch(name, Path(str(folder)) if writable else datasets.cache_folder() / "data")

@@ -1,0 +1,69 @@
+"""How long runs will take, from how long others took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sparingly.experiments.runs.experiment_settings import Run
+from sparingly.experiments.runs.run_records import Results
+
+UNKNOWN = 4e-4
+"""Seconds a round where nothing of the kind has run yet ..."""
+SLOW = {"ineural": 4e-3, "lenet": 1.5e-2}
+"""... and of the strategy and the network that take ten times as long and more."""
+
+
+class Estimates:
+    """Seconds a round by data set and strategy, else by strategy, else a guess; learns as runs end.
+
+    >>> from sparingly.experiments.runs.experiment_settings import Player, Task
+    >>> from pathlib import Path
+    >>> estimates = Estimates(Results(Path("nothing-here")))
+    >>> [estimates.seconds(Run(task=Task(dataset="digits"), player=Player(strategy=s))) for s in ("margin", "ineural")]
+    [4.0, 40.0]
+    """
+
+    def __init__(self, results: Results) -> None:
+        self.seen: dict[tuple[str, ...], tuple[float, int]] = {}
+        if (results.folder / "runs").is_dir():
+            for run_id in sorted(path.stem for path in (results.folder / "runs").glob("*.parquet"))[:500]:
+                record = results.read(run_id)
+                self.learn(record.run, record.time.get("total", 0.0))
+
+    def learn(self, run: Run, seconds: float) -> None:
+        for key in self._keys(run):
+            total, rounds = self.seen.get(key, (0.0, 0))
+            self.seen[key] = (total + seconds, rounds + run.task.horizon)
+
+    def seconds(self, run: Run) -> float:
+        for key in self._keys(run):
+            if key in self.seen:
+                total, rounds = self.seen[key]
+                return total / rounds * run.task.horizon
+        kinds = (str(run.player.options.get("network")), run.player.strategy)
+        return next((SLOW[kind] for kind in kinds if kind in SLOW), UNKNOWN) * run.task.horizon
+
+    def known(self, run: Run) -> bool:
+        return any(key in self.seen for key in self._keys(run))
+
+    def total(self, runs: Iterable[Run], workers: int) -> float:
+        """Seconds until all of them are done."""
+        return sum(self.seconds(run) for run in runs) / max(1, workers)
+
+    @staticmethod
+    def _keys(run: Run) -> list[tuple[str, ...]]:
+        options: Any = sorted(run.player.options.items())
+        return [(run.task.dataset, run.player.strategy, str(options)), (run.player.strategy,)]
+
+
+def in_time(seconds: float) -> str:
+    """A duration in words.
+
+    >>> in_time(42), in_time(3700), in_time(300)
+    ('42 s', '1 h 2 min', '5 min')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

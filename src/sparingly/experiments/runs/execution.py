@@ -1,0 +1,242 @@
+"""One run: a strategy plays a stream, and everything worth keeping is written down."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparingly import __version__
+from sparingly.experiments.datasets import Dataset, load, suited
+from sparingly.experiments.runs.experiment_settings import Run, SettingsError, Task, check_names
+from sparingly.experiments.runs.run_records import Record
+from sparingly.experiments.streams import Drift, Stream, stream
+
+LABEL_COUNTS = (10, 25, 50, 100, 150, 250, 300, 400, 500, 750, 1000, 2500, 5000, 7500, 9000)
+"""The paper measures F1 when a strategy has so many labels."""
+PHASES = {"assess": "assess", "decide": "decide", "learn": "learn", "_update": "train", "scores": "test"}
+DRIFTS = {"none": None, "abrupt": Drift(0.5, 0.5), "gradual": Drift(1 / 3, 2 / 3)}
+
+
+def execute(run: Run) -> Record:
+    """Play a run from its settings alone, on one thread.
+
+    >>> from sparingly.experiments.runs.experiment_settings import Player
+    >>> record = execute(Run(task=Task(dataset="digits", horizon=100), player=Player(strategy="always_ask"), seed=0))
+    >>> record.regret, record.queries, [labels for labels, _, _ in record.f1]
+    (100.0, 100, [10, 25, 50, 100, 100])
+    """
+    import torch
+
+    from sparingly.experiments.play import play
+
+    torch.set_num_threads(1)
+    clock = Stopwatch()
+    with clock.phase("load"):
+        source = _stream(run)
+        game = _game(run.task, source.dataset)
+        strategy = make_strategy(run, game, source.dataset)
+        observations = source.X
+    clock.watch(strategy)
+    scores = Scores(strategy, source, run.task.test_rows)
+    rounds = Rounds(len(source))
+    with clock.phase("rest"):
+        pairs = zip(observations, source.answers.tolist(), strict=True)
+        for played in play(strategy, game, pairs, delay=run.task.delay):
+            rounds.add(played)
+            scores.look(played.t)
+        scores.measure(len(source))
+    cost = game.costs[rounds.columns["action"], source.y]
+    kept = rounds.columns | {
+        "outcome": source.y.astype(np.int16),
+        "answer": source.answers.astype(np.int16),
+        "cost": cost,
+        "regret": cost - game.costs.min(axis=0)[source.y],
+    }
+    counts = np.zeros((game.n_actions, game.n_outcomes), dtype=np.int64)
+    np.add.at(counts, (rounds.columns["action"], source.y), 1)
+    return Record(run, kept, scores.measured, counts.tolist(), versions(), clock.seconds())
+
+
+def check(run: Run) -> None:
+    """Raise what would stop a run before its first round: no such data, costs that do not fit, an option unknown."""
+    source = _stream(run)
+    make_strategy(run, _game(run.task, source.dataset), source.dataset)
+
+
+def make_strategy(run: Run, game: Any, dataset: Dataset) -> Any:
+    """The strategy that a run names, with its options."""
+    kind = find_strategy(run.player.strategy)
+    shape = dataset.shape
+    try:
+        return kind(game, shape[0] if len(shape) == 1 else shape, seed=run.seed, **run.player.options)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"{run.player.shown} cannot play {dataset.name}: {error}") from error
+
+
+def find_strategy(name: str) -> Any:
+    """A strategy by its name in the registry, or as `module:Class` or `file.py:Class`."""
+    from sparingly.strategies import registered
+
+    known = registered()
+    check_names([name], list(known))
+    return known[name] if name in known else _own_strategy(name)
+
+
+@lru_cache
+def _own_strategy(name: str) -> Any:
+    place, _, kind = name.partition(":")
+    try:
+        if place.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(Path(place).stem, place)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = module
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(place)
+        return getattr(module, kind)
+    except (ImportError, OSError, AttributeError) as error:
+        raise SettingsError(f"the strategy {name!r} cannot be loaded: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Of what the numbers of a run depend on."""
+    import torch
+
+    return {
+        "sparingly": __version__,
+        "numpy": np.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def weighted_f1(predicted: NDArray[np.int64], y: NDArray[np.int64], n_classes: int) -> float:
+    """F1 of each class, averaged by how often the class is true.
+
+    >>> weighted_f1(np.array([0, 1, 1, 1]), np.array([0, 0, 1, 1]), 2)
+    0.733...
+    """
+    both = np.bincount(y[predicted == y], minlength=n_classes)
+    said, true = (np.bincount(part, minlength=n_classes) for part in (predicted, y))
+    f1 = 2 * both / np.maximum(said + true, 1)
+    return float((f1 * true).sum() / true.sum())
+
+
+class Scores:
+    """Measures F1 on the held-out set whenever the number of labels passes one of the paper's counts."""
+
+    def __init__(self, strategy: Any, source: Stream, rows: int) -> None:
+        self.strategy, self.source, self.rows = strategy, source, rows
+        self.ahead = list(LABEL_COUNTS)
+        self.measured: list[tuple[int, int, float]] = []
+
+    def look(self, t: int) -> None:
+        """Measure if a count was reached in this round."""
+        if self.ahead and self.strategy.n_labels >= self.ahead[0]:
+            count = self.ahead.pop(0)
+            self.measure(t, count)
+
+    def measure(self, t: int, count: int | None = None) -> None:
+        X, y = self.source.test(t)
+        X, y = X[: self.rows], y[: self.rows]
+        blocks = [self.strategy.scores(X[i : i + 1000]).argmax(axis=1) for i in range(0, len(X), 1000)]
+        f1 = weighted_f1(np.concatenate(blocks), y, self.source.dataset.n_classes)
+        self.measured.append((self.strategy.n_labels if count is None else count, t, f1))
+
+
+class Rounds:
+    """Columns that fill as rounds are played."""
+
+    def __init__(self, horizon: int) -> None:
+        self.columns: dict[str, NDArray[Any]] = {
+            "action": np.zeros(horizon, dtype=np.int16),
+            "prediction": np.zeros(horizon, dtype=np.int16),
+            "width": np.full(horizon, np.nan, dtype=np.float32),
+            "gap": np.full(horizon, np.nan, dtype=np.float32),
+        }
+
+    def add(self, played: Any) -> None:
+        row = played.t - 1
+        self.columns["action"][row] = played.action
+        self.columns["prediction"][row] = played.prediction
+        for name in ("width", "gap"):
+            value = played.why.get(name)
+            if value is not None:
+                self.columns[name][row] = value
+
+
+class Stopwatch:
+    """Time by phase, each moment counted once: a phase inside another is taken out of it."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+        self._open = [0.0]
+        self._start, self._cpu = time.perf_counter(), time.process_time()
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        self._open.append(0.0)
+        try:
+            yield
+        finally:
+            took = time.perf_counter() - start
+            self.spent[name] = self.spent.get(name, 0.0) + took - self._open.pop()
+            self._open[-1] += took
+
+    def watch(self, strategy: Any) -> None:
+        """Time the strategy's methods, on this object only."""
+        for method, name in PHASES.items():
+            setattr(strategy, method, self._timed(getattr(strategy, method), name))
+
+    def _timed(self, method: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def timed(*arguments: Any) -> Any:
+            with self.phase(name):
+                return method(*arguments)
+
+        return timed
+
+    def seconds(self) -> dict[str, float]:
+        told = {name: round(seconds, 4) for name, seconds in self.spent.items()}
+        total, cpu = time.perf_counter() - self._start, time.process_time() - self._cpu
+        return told | {"total": round(total, 4), "cpu": round(cpu, 4)}
+
+
+def _stream(run: Run) -> Stream:
+    task, flat = run.task, run.player.options.get("network") != "lenet"
+    auto = task.preprocessing == "auto"
+    preprocessing = suited(find_strategy(run.player.strategy)) if auto else task.preprocessing
+    dataset = _dataset(task.dataset, preprocessing, flat, task.target, task.drop)
+    drift = DRIFTS[task.drift]
+    return stream(dataset, run.seed, task.horizon, noise=task.noise, drift=drift)
+
+
+@lru_cache(maxsize=32)
+def _dataset(name: str, preprocessing: Any, flat: bool, target: str | None, drop: tuple[str, ...]) -> Dataset:
+    return replace(load(name, preprocessing, flat=flat, target=target, drop=drop))
+
+
+def _game(task: Task, dataset: Dataset) -> Any:
+    from sparingly.games import label_efficient
+
+    if task.costs is not None and len(task.costs) != dataset.n_classes:
+        raise SettingsError(f"costs are for {len(task.costs)} classes, {dataset.name} has {dataset.n_classes}")
+    try:
+        return label_efficient(dataset.n_classes, costs=task.costs, query_cost=task.query_cost)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error

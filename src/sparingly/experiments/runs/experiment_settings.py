@@ -1,0 +1,210 @@
+"""A run is a readable id plus plain settings; a study is the runs that belong together."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from sparingly.experiments.csv_files import DataError
+from sparingly.experiments.datasets import Choice
+
+Option = bool | int | float | str | None
+
+
+class SettingsError(ValueError):
+    """Settings that cannot be run; the message is one line that names the value."""
+
+
+class Plain(BaseModel):
+    """Settings: plain values, checked, unchangeable, and nothing besides."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Task(Plain):
+    """What is played, but for the seed: the data, the costs, and what makes life hard.
+
+    Attributes
+    ----------
+    dataset
+        A name, or a path to a CSV or Parquet file with its `target` column (and columns to `drop`).
+    preprocessing
+        `paper`, `streaming`, `encoded`, or `auto`: `encoded` for strategies that scale by themselves, else `streaming`.
+    horizon
+        Rounds; fewer if the data end before.
+    costs
+        `costs[announced][true]`; uniform if not given.
+    query_cost
+        What a question costs.
+    noise
+        Share of answers drawn at random.
+    drift
+        Class 0 and class 1 swap names: at half time (`abrupt`), or from one third to two thirds (`gradual`).
+    delay
+        Rounds until an answer reaches the strategy.
+    test_rows
+        The weighted F1 is measured on so many held-out observations at most.
+    """
+
+    dataset: str
+    preprocessing: Choice = "paper"
+    target: str | None = None
+    drop: tuple[str, ...] = ()
+    horizon: Annotated[int, Field(ge=1)] = 10_000
+    costs: tuple[tuple[float, ...], ...] | None = None
+    query_cost: Annotated[float, Field(ge=0)] = 1.0
+    noise: Annotated[float, Field(ge=0, le=1)] = 0.0
+    drift: Literal["none", "abrupt", "gradual"] = "none"
+    delay: Annotated[int, Field(ge=0)] = 0
+    test_rows: Annotated[int, Field(ge=1)] = 2000
+
+    @field_validator("costs")
+    @classmethod
+    def _square(cls, costs: tuple[tuple[float, ...], ...] | None) -> tuple[tuple[float, ...], ...] | None:
+        if costs is not None and any(len(row) != len(costs) for row in costs):
+            raise ValueError("costs must have a row and a column for each class")
+        return costs
+
+
+class Player(Plain):
+    """A strategy with its options, and the name that tables show.
+
+    `strategy` is a name of the registry, or `module:Class` or `file.py:Class` for one of your own.
+    """
+
+    strategy: str
+    options: dict[str, Option] = {}
+    label: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The name in tables and figures.
+
+        >>> Player(strategy="neuronal", options={"gamma": 3}).shown
+        'neuronal gamma=3'
+        """
+        return self.label or " ".join([self.strategy.split(":")[-1], *_pairs(self.options)])
+
+
+class Run(Plain):
+    """One strategy on one stream.
+
+    >>> player = Player(strategy="neuronal", options={"gamma": 3})
+    >>> Run(task=Task(dataset="digits", horizon=500), player=player, seed=4).id
+    'digits-neuronal-gamma=3-seed4-...'
+    """
+
+    task: Task
+    player: Player
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    @property
+    def id(self) -> str:
+        """Readable, and different for different settings; how tables call the strategy does not matter."""
+        told = self.model_dump(mode="json", exclude={"player": {"label"}})
+        digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
+        words = [Path(self.task.dataset).stem, Path(self.player.strategy).stem, *_pairs(self.player.options)]
+        return re.sub(r"[^\w.=]+", "-", "-".join([*words, f"seed{self.seed}", digest]))
+
+
+class Row(Plain):
+    """A row of a table: one strategy on one task, for every seed, or for the first few of them."""
+
+    table: str
+    task: Task
+    player: Player
+    seeds: int | None = None
+
+
+class Study(Plain):
+    """The rows that are compared, and the seeds they are run with."""
+
+    name: str
+    rows: tuple[Row, ...]
+    seeds: Annotated[int, Field(ge=1)] = 25
+    first_seed: Annotated[int, Field(ge=0)] = 0
+
+    def runs(self) -> Iterator[Run]:
+        """Every run once, seed by seed, so that a study cut short has whole seeds."""
+        seen = set()
+        for seed in range(self.first_seed, self.first_seed + self.seeds):
+            for row in self.rows:
+                run = self.at(row, seed)
+                if seed in self.seeds_of(row) and run.id not in seen:
+                    seen.add(run.id)
+                    yield run
+
+    def at(self, row: Row, seed: int) -> Run:
+        return Run(task=row.task, player=row.player, seed=seed)
+
+    def seeds_of(self, row: Row) -> range:
+        return range(self.first_seed, self.first_seed + min(self.seeds, row.seeds or self.seeds))
+
+
+def study_of(tasks: list[Task], players: list[Player], *, name: str, seeds: int, first_seed: int = 0) -> Study:
+    """Every strategy on every task."""
+    rows = tuple(Row(table=name, task=task, player=player) for task in tasks for player in players)
+    return Study(name=name, rows=rows, seeds=seeds, first_seed=first_seed)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Settings from a TOML file."""
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is not TOML: {error}") from error
+
+
+def one_line(error: ValidationError) -> str:
+    """What pydantic found first, in one line.
+
+    >>> try: Task(dataset="digits", noise=3)
+    ... except ValidationError as error: print(one_line(error))
+    noise is 3: Input should be less than or equal to 1
+    """
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place} is {first['input']!r}: {first['msg'].removeprefix('Value error, ')}"
+
+
+def check_names(strategies: list[str], known: list[str]) -> None:
+    """Refuse a strategy that nobody knows, with the nearest names.
+
+    >>> check_names(["neural_cpb"], ["neural_cbp", "neuronal"])
+    Traceback (most recent call last):
+        ...
+    sparingly....SettingsError: there is no strategy 'neural_cpb'; did you mean neural_cbp or ...?
+    """
+    for name in strategies:
+        if ":" not in name and name not in known:
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
+            raise SettingsError(f"there is no strategy {name!r}; {hint}")
+
+
+def _pairs(options: dict[str, Option]) -> list[str]:
+    return [f"{name}={value}" for name, value in sorted(options.items())]
+
+
+__all__ = [
+    "DataError",
+    "Player",
+    "Row",
+    "Run",
+    "SettingsError",
+    "Study",
+    "Task",
+    "check_names",
+    "one_line",
+    "read_toml",
+]

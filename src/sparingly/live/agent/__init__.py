@@ -1,0 +1,1 @@
+"""The agent: observations in, tickets out, answers whenever people find the time."""

@@ -1,0 +1,381 @@
+"""The agent: observations in, tickets out, answers whenever people find the time; nothing acknowledged is ever lost."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from sparingly.games import Game
+from sparingly.live.agent import answers, leases, observations
+from sparingly.live.agent.agent_settings import Settings
+from sparingly.live.agent.batching import Gathering
+from sparingly.live.agent.errors import AgentError, StoreError
+from sparingly.live.agent.features import rows
+from sparingly.live.agent.making import checked_training, made_settings, try_strategy
+from sparingly.live.agent.observations import Observation
+from sparingly.live.agent.question_limits import Limits
+from sparingly.live.agent.reading import Reading
+from sparingly.live.agent.ticket_records import SKIPPED, UNKNOWN, WITHDRAWN, Label, Question, Ticket
+from sparingly.live.statistics.ticket_counts import Tally
+from sparingly.live.store.store import Store, backend_of
+from sparingly.live.training.background import choose_mind
+from sparingly.live.training.decider import Mind
+from sparingly.live.training.learner import Learner
+from sparingly.strategies.strategy import Strategy
+
+log = logging.getLogger(__name__)
+
+
+class Agent(Reading):
+    """Announces a class for each observation or asks a person, who answers when there is time.
+
+    Everything that was returned is on disk before it is returned. An agent made where one with the same settings
+    already is continues it, with the limits, `keep` and `training` that are given now.
+
+    Parameters
+    ----------
+    classes
+        The names of two or more classes.
+    n_features
+        The number of features, or the shape of an image; learned from the first observation when left out.
+    costs
+        What a mistake costs: a matrix [announced, true], a DataFrame with axes so named, or a list of records
+        `{"announced": ..., "true": ..., "cost": ...}`; 1 an error when left out.
+    query_cost
+        The price of a question.
+    path
+        An SQLite file, or the URL of a PostgreSQL database.
+    seed
+        The strategy's seed.
+    training
+        "inline" trains inside the calls, deterministically; "background" trains aside and never makes a call wait.
+    strategy
+        A strategy's name, or an instance; ours where the game allows it when left out.
+    options
+        What a strategy named by its name is made with, plain values.
+    game
+        Any label-efficient game in place of `costs` and `query_cost`: several experts, coarse questions.
+    max_open, max_per_hour, max_per_day
+        Limits on questions; where they forbid one, the prediction is announced.
+    audit_rate
+        The chance that an observation that would not be asked is asked all the same, to know how often the agent is
+        right; the default strategy asks such questions by itself.
+    keep
+        For how many events back an answer can be unlearned exactly.
+    clock
+        The time in seconds; another one for tests.
+
+    Examples
+    --------
+    >>> import tempfile, sparingly as sp
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = f"{folder.name}/fruit.db"
+    >>> agent = sp.Agent(classes=["apple", "pear"], n_features=2, path=path, strategy="neural_cbp")
+    >>> tickets = [agent.observe([0.1 * i, 1.0]) for i in range(3)]
+    >>> [ticket.asks for ticket in tickets]
+    [False, False, True]
+    >>> agent.answer(tickets[2].id, "pear")
+    >>> agent.close()
+    >>> [(entry.status, entry.label) for entry in sp.Agent.open(path).history()]
+    [('announced', None), ('announced', None), ('answered', 'pear')]
+    """
+
+    def __init__(
+        self,
+        classes: Sequence[Label],
+        n_features: int | tuple[int, ...] | None = None,
+        *,
+        costs: Any = None,
+        query_cost: float = 1.0,
+        path: str | os.PathLike[str] = "agent.db",
+        seed: int = 0,
+        training: str = "inline",
+        strategy: str | Strategy | None = None,
+        options: Mapping[str, Any] | None = None,
+        game: Game | None = None,
+        feature_names: Sequence[str] | None = None,
+        max_open: int | None = None,
+        max_per_hour: int | None = None,
+        max_per_day: int | None = None,
+        audit_rate: float = 0.0,
+        keep: int = 20_000,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        instance = strategy if isinstance(strategy, Strategy) else None
+        settings = made_settings(
+            classes,
+            n_features,
+            costs=costs,
+            query_cost=query_cost,
+            seed=seed,
+            training=training,
+            strategy=strategy,
+            options=options,
+            game=game,
+            feature_names=feature_names,
+            limits=Limits(max_open, max_per_hour, max_per_day),
+            audit_rate=audit_rate,
+            keep=keep,
+        )
+        if not backend_of(path).exists():
+            Store.create(path, settings, state=None if instance is None else Learner(instance).state())
+        self._start(Store.open(path), instance, settings, None, clock)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        strategy: Strategy | None = None,
+        training: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """Continue an agent, after a crash or a night: its decisions are the ones it would have made anyway.
+
+        `strategy` is needed if the agent was made with an instance that cannot be made again from its name.
+        """
+        agent = cls.__new__(cls)
+        agent._start(Store.open(path), strategy, None, training, clock)
+        return agent
+
+    def _start(
+        self,
+        store: Store,
+        instance: Strategy | None,
+        asked_for: Settings | None,
+        training: str | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._instance = instance
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._closed: str | None = None
+        self._gathering = Gathering(self._serve, self._lock)
+        self._mind: Mind | None = None
+        self._tally = Tally()
+        try:
+            differs = store.settings.differs(asked_for) if asked_for is not None else None
+            if differs is not None:
+                raise StoreError(f"{store.backend.name} is an agent whose {differs}: open it, or choose another place")
+            if asked_for is not None:
+                store.adjust(asked_for)
+            self._training = checked_training(training or store.settings.training)
+            store.backend.on_taken = lambda: self._close("another agent of this process has opened its file")
+            if store.settings.shape is not None:
+                with store.reading() as connection:
+                    self._wake().follow(connection, store.head(connection))
+                self._wake().rest()
+        except BaseException:
+            store.close()
+            raise
+
+    # observations
+
+    def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
+        """Decide on one observation; the ticket is on disk when it is returned.
+
+        With an `id` of the caller's own a repeated call returns the same ticket and does nothing.
+        """
+        return self._observe([x], None if id is None else [id], None if payload is None else [payload])[0]
+
+    def observe_many(
+        self, X: Any, *, ids: Sequence[str | int | None] | None = None, payloads: Sequence[Any] | None = None
+    ) -> list[Ticket]:
+        """Decide on a block of observations in order, all of them on disk in one go or none."""
+        return self._observe(rows(X), ids, payloads)
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """How likely each class is held to be by now, `[block, class]`: the larger, the likelier; nothing is kept."""
+        block = [self._store.settings.schema.read(x) for x in rows(X)]
+        with self._lock, self._reading() as connection:
+            mind = self._wake()
+            mind.follow(connection, self._store.head(connection))
+            return mind.scores(block)
+
+    def _observe(self, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None) -> list[Ticket]:
+        observations.check_lengths(X, ids=ids, payloads=payloads)
+        if not len(X):
+            return []
+        self._settle(X[0])
+        return self._gathering(observations.read(self._store.settings.schema, X, ids, payloads))
+
+    def _settle(self, first: Any) -> None:
+        """Learn shape and names from the first observation, once."""
+        with self._lock:
+            self._check_open()
+            settings = self._store.settings
+            schema = settings.schema.settle(first)
+            if schema == settings.schema:
+                return
+            schema.read(first)
+            try_strategy(settings.with_schema(schema), self._instance)
+            with self._store.writing() as connection:
+                self._store.settle(connection, first)
+
+    def _serve(self, requests: Sequence[list[Observation]]) -> list[list[Ticket] | BaseException]:
+        """Decide on and write the observations of several calls in one transaction; an error fails its own call."""
+        self._check_open()
+        mind = self._wake()
+        try:
+            with self._store.writing() as connection:
+                head = self._store.head(connection)
+                mind.follow(connection, head)
+                there = observations.known(connection, (o.id for call in requests for o in call if o.id is not None))
+                accepted, errors = observations.accept(requests, there)
+                written = observations.decide(
+                    connection, head, self._clock(), self._store.settings, accepted, mind.decide
+                )
+        except BaseException:
+            mind.failed()
+            raise
+        mind.decided(head + len(written))
+        mind.rest()
+        by_id = {**there, **{row.id: row for row in written}}
+        nameless = iter([row for row, o in zip(written, accepted, strict=True) if o.id is None])
+        classes = self._store.settings.classes
+        return [
+            error
+            or [observations.ticket_of(by_id[o.id] if o.id is not None else next(nameless), classes) for o in call]
+            for call, error in zip(requests, errors, strict=True)
+        ]
+
+    # answers
+
+    def answer(self, ticket_id: str, label: Any, *, expert: str | None = None) -> None:
+        """Tell the true class: late, out of order, again; a different class than before is a correction.
+
+        A named expert whose lease has run out is refused.
+        """
+        settings = self._store.settings
+        game = settings.game
+
+        def change(connection: Connection, row: Any, now: float) -> answers.Change | None:
+            said = answers.meaning(game, settings.classes, row.action, label)
+            return answers.answered(connection, row, said, expert, now)
+
+        self._change(ticket_id, change)
+
+    def skip(self, ticket_id: str, *, expert: str | None = None) -> None:
+        """Set a question aside; a named expert's skip leaves it open for the others."""
+        self._change(ticket_id, lambda c, row, now: answers.set_aside(c, row, SKIPPED, expert, now))
+
+    def dont_know(self, ticket_id: str, *, expert: str | None = None) -> None:
+        """Close a question to which the person has no answer."""
+        self._change(ticket_id, lambda c, row, now: answers.set_aside(c, row, UNKNOWN, expert, now))
+
+    def withdraw(self, ticket_id: str) -> None:
+        """Take an observation back for good: it is not asked any more, and takes no answer."""
+        self._change(ticket_id, lambda c, row, now: answers.set_aside(c, row, WITHDRAWN, None, now))
+
+    def reopen(self, ticket_id: str, *, expert: str | None = None, lease_seconds: float | None = None) -> None:
+        """Undo: take an answer back and unlearn it, or put a question that was set aside on the table again.
+
+        With `lease_seconds` it is lent to the named expert in the same breath, so that no one else gets it first.
+        """
+        self._change(ticket_id, lambda c, row, now: answers.reopened(c, row, expert, now, lease_seconds))
+
+    def _change(self, ticket_id: str, rule: Callable[[Connection, Any, float], answers.Change | None]) -> None:
+        with self._lock:
+            self._check_open()
+            now = self._clock()
+            with self._store.writing() as connection:
+                row = answers.find(connection, ticket_id)
+                change = rule(connection, row, now)
+                if change is None:
+                    return
+                head = self._store.head(connection)
+                answers.write(connection, row, change, head + 1, now)
+            self._learn(head + 1)
+
+    def _learn(self, head: int) -> None:
+        """Let the mind see what was just written; if the database is gone by now, it will when it is back."""
+        mind = self._wake()
+        try:
+            with self._store.reading() as connection:
+                mind.follow(connection, head)
+        except StoreError as error:
+            mind.failed()
+            log.warning("an answer was kept but not learned yet: %s", error)
+        mind.rest()
+
+    # questions
+
+    def questions(
+        self, expert: str | None = None, *, limit: int | None = 1, lease_seconds: float = 600.0
+    ) -> list[Question]:
+        """The next open questions with what a person needs to see.
+
+        A named expert has them lent for a time, in which no one else gets them; without a name they are only shown.
+        """
+        if lease_seconds <= 0:
+            raise AgentError(f"lease_seconds is {lease_seconds}: it must be positive")
+        now = self._clock()
+        settings = self._store.settings
+        if expert is None:
+            with self._reading() as connection:
+                found = leases.offered(connection, None, limit, now)
+                return leases.questions_of(connection, found, settings, None, None)
+        with self._lock:
+            self._check_open()
+            with self._store.writing() as connection:
+                found = leases.offered(connection, expert, limit, now)
+                leases.lend(connection, found, expert, now, now + lease_seconds)
+                return leases.questions_of(connection, found, settings, expert, now + lease_seconds)
+
+    def lend(self, ticket_id: str, expert: str, *, lease_seconds: float = 600.0) -> Question:
+        """One particular question, lent to an expert like any other."""
+        now = self._clock()
+        with self._lock:
+            self._check_open()
+            with self._store.writing() as connection:
+                row = answers.find(connection, ticket_id)
+                leases.check_free(row, expert, now)
+                leases.lend(connection, [row], expert, now, now + lease_seconds)
+                return leases.questions_of(connection, [row], self.settings, expert, now + lease_seconds)[0]
+
+    def release(self, ticket_id: str, *, expert: str) -> None:
+        """Give a question that was lent to an expert back, so that the others may have it at once."""
+        with self._lock:
+            self._check_open()
+            with self._store.writing() as connection:
+                leases.give_back(connection, answers.find(connection, ticket_id), expert)
+
+    # life
+
+    @property
+    def learns(self) -> bool:
+        """Whether this process is the one that learns; on PostgreSQL there may be others."""
+        return bool(getattr(self._mind, "learns", True))
+
+    def close(self) -> None:
+        """Keep a snapshot and give the database back."""
+        self._close("it was closed")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _close(self, why: str) -> None:
+        with self._lock:
+            if self._closed is None:
+                self._closed = why
+                if self._mind is not None:
+                    self._mind.rest(closing=True)
+                    self._mind.close()
+                self._store.close()
+
+    def _wake(self) -> Mind:
+        if self._mind is None:
+            self._mind = choose_mind(self._store, self._instance, self._training, self._lock)
+        return self._mind

@@ -1,0 +1,170 @@
+"""Features in any of the forms people have them, read into one float32 vector or image."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparingly.live.agent.errors import AgentError
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The shape of an observation and the names of its features, fixed by the first observation if not before.
+
+    >>> schema = Schema().settle({"width": 2.0, "height": 3})
+    >>> schema.names, schema.shape
+    (('width', 'height'), (2,))
+    >>> schema.read({"height": 1, "width": 4}).tolist()
+    [4.0, 1.0]
+    >>> schema.read({"width": 4})
+    Traceback (most recent call last):
+    ...
+    sparingly.live.agent.errors.AgentError: feature 'height' is missing
+    >>> Schema(shape=(2,)).read([1.0, float("nan")])
+    Traceback (most recent call last):
+    ...
+    sparingly.live.agent.errors.AgentError: feature 1 is nan: every feature must be a finite number
+    """
+
+    shape: tuple[int, ...] | None = None
+    names: tuple[str, ...] | None = None
+
+    def settle(self, features: Any) -> Schema:
+        """This schema, with whatever it does not yet know taken from a first observation."""
+        named = _named(features)
+        if named is not None and self.names is None:
+            names = tuple(str(name) for name in named)
+            if self.shape is not None and math.prod(self.shape) != len(names):
+                raise AgentError(f"an observation has {len(names)} features, not {math.prod(self.shape)}")
+            return replace(self, names=names, shape=self.shape or (len(names),))
+        if self.shape is not None:
+            return self
+        if self.names is not None:
+            return replace(self, shape=(len(self.names),))
+        shape = _numbers(features).shape
+        if not shape or 0 in shape:
+            raise AgentError(f"an observation of shape {shape} has no features")
+        return replace(self, shape=(1, *shape) if len(shape) == 2 else shape)
+
+    def read(self, features: Any) -> Vector:
+        """One observation as float32 of this shape, or an error that names the feature."""
+        assert self.shape is not None
+        named = _named(features)
+        values = _numbers(features if named is None else self._in_order(named), self.names)
+        if values.shape != self.shape:
+            if values.size != math.prod(self.shape) or (values.ndim != 1 and (1, *values.shape) != self.shape):
+                raise AgentError(f"an observation has {_extent(values.shape)} features, not {_extent(self.shape)}")
+            values = values.reshape(self.shape)
+        finite = np.isfinite(values)
+        if not finite.all():
+            where = np.argwhere(~finite)[0]
+            raise AgentError(
+                f"feature {self._called(where)} is {values[tuple(where)]}: every feature must be a finite number"
+            )
+        return np.ascontiguousarray(values)
+
+    def read_all(self, block: Sequence[Any]) -> Sequence[Vector]:
+        """Observations like `read`, at once if they are plain numbers of this shape.
+
+        >>> [x.tolist() for x in Schema(shape=(2,)).read_all([[1, 2], [3.5, True]])]
+        [[1.0, 2.0], [3.5, 1.0]]
+        """
+        if len(block) > 1 and all(type(x) in (list, np.ndarray) for x in block):
+            try:
+                values = np.asarray(block)
+            except ValueError:
+                values = np.empty(0)
+            if values.dtype.kind in "biuf" and values.shape[1:] == self.shape:
+                numbers = _single(values)
+                if np.isfinite(numbers).all():
+                    return list(numbers)
+        return [self.read(x) for x in block]
+
+    def _in_order(self, named: Mapping[str, Any]) -> list[Any]:
+        if self.names is None:
+            raise AgentError(f"feature {next(iter(named), '')!r} is named, but the first observation had no names")
+        missing = [name for name in self.names if name not in named]
+        unknown = [name for name in named if name not in set(self.names)]
+        if missing:
+            raise AgentError(f"feature {missing[0]!r} is missing")
+        if unknown:
+            raise AgentError(f"feature {unknown[0]!r} is unknown: the features are {', '.join(self.names)}")
+        return [named[name] for name in self.names]
+
+    def _called(self, where: NDArray[np.intp]) -> str:
+        if self.names is not None and len(where) == 1:
+            return repr(self.names[where[0]])
+        return str(int(where[0])) if len(where) == 1 else str(tuple(int(i) for i in where))
+
+
+def rows(block: Any) -> Sequence[Any]:
+    """The single observations of a block: an array, a DataFrame, or a list of anything that is one observation."""
+    if hasattr(block, "to_dict") and hasattr(block, "columns"):
+        return block.to_dict("records")  # type: ignore[no-any-return]
+    if hasattr(block, "detach"):
+        block = block.detach().cpu().numpy()
+    if isinstance(block, np.ndarray) and block.ndim < 2:
+        raise AgentError(f"a block of observations has two or more axes, not {block.ndim}")
+    return list(block)
+
+
+def digest(x: Vector) -> bytes:
+    """A short hash by which a repeated observation is recognised after its features are gone."""
+    return hashlib.blake2b(x.tobytes(), digest_size=12).digest()
+
+
+def _named(features: Any) -> Mapping[str, Any] | None:
+    """The features by name, if they have names: a mapping, a pandas row, a named tuple."""
+    if isinstance(features, Mapping):
+        return {str(name): value for name, value in features.items()}
+    if hasattr(features, "index") and hasattr(features, "to_dict"):
+        named = features.to_dict()
+        return {str(k): v for k, v in named.items()} if any(isinstance(k, str) for k in named) else None
+    if hasattr(features, "_asdict"):
+        return {str(name): value for name, value in features._asdict().items() if name != "Index"}
+    return None
+
+
+def _numbers(features: Any, names: Sequence[str] | None = None) -> Vector:
+    if hasattr(features, "detach"):
+        features = features.detach().cpu().numpy()
+    try:
+        values = np.asarray(features)
+        if values.dtype.kind in "biuf":
+            return _single(values)
+    except ValueError:
+        values = np.empty(0, dtype=object)
+    for i, value in enumerate(features if np.iterable(features) and not isinstance(features, str) else [features]):
+        if not _is_number(value):
+            called = repr(names[i]) if names is not None and i < len(names) else i
+            raise AgentError(f"feature {called} is {value!r}: every feature must be a finite number")
+    return values.astype(np.float32)
+
+
+def _single(values: NDArray[Any]) -> Vector:
+    """Numbers as float32, by way of float64: so that whole numbers are rounded as they are beside others."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float64).astype(np.float32)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str | bytes) or value is None:
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return np.ndim(value) > 0 and np.asarray(value).dtype.kind in "biuf"
+    return True
+
+
+def _extent(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape)) if shape else "1"

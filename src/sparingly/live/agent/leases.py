@@ -1,0 +1,77 @@
+"""Open questions, and who has which: a question is lent to one expert at a time, and comes back when time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, and_, exists, func, or_, select, update
+
+from sparingly.live.agent.agent_settings import Settings
+from sparingly.live.agent.answers import check_with
+from sparingly.live.agent.errors import ConflictError
+from sparingly.live.agent.payloads import read_payload
+from sparingly.live.agent.ticket_records import OPEN, Question
+from sparingly.live.store.journal import vector
+from sparingly.live.store.schema import observations, passes, payloads, tickets
+
+
+def offered(connection: Connection, expert: str | None, limit: int | None, now: float) -> list[Any]:
+    """The rows of open questions that an expert may have, oldest first, those already lent to the expert before all."""
+    query = select(tickets).where(tickets.c.status == OPEN).order_by(tickets.c.seq)
+    if expert is not None:
+        passed = exists().where(and_(passes.c.ticket == tickets.c.seq, passes.c.expert == expert))
+        free = or_(tickets.c.until.is_(None), tickets.c.until < now, tickets.c.expert == expert)
+        mine = and_(tickets.c.expert == expert, tickets.c.until >= now)
+        query = query.where(and_(free, ~passed)).order_by(None).order_by(mine.desc().nulls_last(), tickets.c.seq)
+    return list(connection.execute(query.limit(limit)))
+
+
+def lend(connection: Connection, rows: Sequence[Any], expert: str, now: float, until: float) -> None:
+    """Lend questions to an expert until a time."""
+    numbers = [row.seq for row in rows]
+    connection.execute(
+        update(tickets)
+        .where(tickets.c.seq.in_(numbers))
+        .values(expert=expert, until=until, shown=func.coalesce(tickets.c.shown, now))
+    )
+
+
+def check_free(row: Any, expert: str, now: float) -> None:
+    """A question can be lent if it is open and with no one else."""
+    if row.status != OPEN:
+        raise ConflictError(f"ticket {row.id!r} is {row.status}: it is no open question")
+    check_with(row, expert, now)
+
+
+def give_back(connection: Connection, row: Any, expert: str) -> None:
+    """End an expert's own lease; anyone else's is left alone."""
+    own = and_(tickets.c.seq == row.seq, tickets.c.expert == expert, tickets.c.status == OPEN)
+    connection.execute(update(tickets).where(own).values(expert=None, until=None))
+
+
+def questions_of(
+    connection: Connection, rows: Sequence[Any], settings: Settings, expert: str | None, until: float | None
+) -> list[Question]:
+    """Questions with what their expert needs to see."""
+    numbers = [row.seq for row in rows]
+    seen = {p.ticket: p for p in connection.execute(select(payloads).where(payloads.c.ticket.in_(numbers)))}
+    found = {o.ticket: o.x for o in connection.execute(select(observations).where(observations.c.ticket.in_(numbers)))}
+    game = settings.game
+    return [
+        Question(
+            id=row.id,
+            prediction=settings.classes[row.prediction],
+            action=row.action,
+            why=row.why,
+            at=row.at,
+            choices=settings.classes
+            if len(game.symbols(row.action)) == game.n_outcomes
+            else tuple(str(symbol) for symbol in game.symbols(row.action)),
+            features=tuple(vector(found[row.seq], (-1,)).tolist()),
+            payload=read_payload(seen[row.seq]) if row.seq in seen else None,
+            expert=expert if expert is not None else row.expert,
+            until=until if until is not None else row.until,
+        )
+        for row in rows
+    ]

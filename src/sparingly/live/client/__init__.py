@@ -1,0 +1,1 @@
+"""Programs that use a service: the client, its wire format, and simulated people."""

@@ -1,0 +1,234 @@
+"""A day in the life of a service: data arrive, and people answer who are slow, wrong at times and go to lunch."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+
+from sparingly.live.agent.errors import AgentError, ConflictError
+from sparingly.live.agent.ticket_records import Question
+from sparingly.live.client.client import Client
+from sparingly.live.client.wire_format import refusal
+
+NAMES = ("Ada", "Ben", "Chloe", "Dmitri", "Esra", "Femi", "Greta", "Hugo", "Ines", "Jun")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One observation to replay: its features, what a person sees, and the truth."""
+
+    features: Any
+    payload: Any
+    label: str
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Observations in order, and their classes."""
+
+    classes: tuple[str, ...]
+    examples: Sequence[Example]
+
+
+@dataclass(frozen=True)
+class People:
+    """How many people answer, and how they are: seconds of thought, shares of wrong answers, skips and lunches."""
+
+    count: int = 3
+    thinking: float = 2.0
+    wrong: float = 0.05
+    lunch: float = 0.02
+    lunch_seconds: float = 20.0
+    skips: float = 0.03
+    unsure: float = 0.02
+
+
+@dataclass
+class Done:
+    """What happened."""
+
+    observations: int = 0
+    questions: int = 0
+    answers: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def shuffled(stream: Stream, seed: int) -> Stream:
+    """The same in an order of the seed's."""
+    order = np.random.default_rng(seed).permutation(len(stream.examples))
+    return Stream(stream.classes, [stream.examples[i] for i in order])
+
+
+def read_csv(path: Path, target: str | None) -> Stream:
+    """A CSV with a header; columns that are all numbers are features, and a person sees every column but the class."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    if not rows:
+        raise AgentError(f"{path} has no rows")
+    target = target or list(rows[0])[-1]
+    if target not in rows[0]:
+        raise AgentError(f"{path} has no column {target!r}: it has {', '.join(rows[0])}")
+    numeric = [name for name in rows[0] if name != target and all(_is_number(row[name]) for row in rows)]
+    if not numeric:
+        raise AgentError(f"{path} has no column of numbers beside {target!r}")
+    examples = [
+        Example(
+            {name: float(row[name]) for name in numeric},
+            {name: value for name, value in row.items() if name != target},
+            row[target],
+        )
+        for row in rows
+    ]
+    return Stream(tuple(sorted({example.label for example in examples})), examples)
+
+
+def simulate(
+    url: str,
+    token: str,
+    stream: Stream,
+    people: People,
+    *,
+    agent: str = "demo",
+    rate: float = 5.0,
+    count: int = 0,
+    query_cost: float = 1.0,
+    seed: int = 0,
+    say: Callable[[str], None] = lambda text: None,
+) -> Done:
+    """Replay a stream against a service; the people's tokens are made for it and revoked afterwards."""
+    admin = Admin(url, token)
+    admin.agent(agent, stream, query_cost)
+    names = [f"{NAMES[i % len(NAMES)]}{i // len(NAMES) or ''} (simulated)" for i in range(people.count)]
+    made = [admin.token(name) for name in names]
+    truth: dict[str, str] = {}
+    done, over = Done(), threading.Event()
+    chances = [random.Random(f"{seed} {name}") for name in names]
+    workers = [
+        threading.Thread(
+            target=_person, args=(Client(url, secret, agent=agent), people, chance, truth, stream, done, over)
+        )
+        for (_, secret), chance in zip(made, chances, strict=True)
+    ]
+    say(f"{len(names)} people answer the questions of {agent}: {', '.join(names)}")
+    say(f"watch them at {url}/agents/{agent}/dashboard; Ctrl-C ends it")
+    try:
+        for worker in workers:
+            worker.start()
+        _observe(Client(url, token, agent=agent), stream, rate, count or len(stream.examples), truth, done)
+        over.wait(3 * people.thinking)
+    finally:
+        over.set()
+        for worker in workers:
+            worker.join()
+        for token_id, _ in made:
+            admin.revoke(token_id)
+    return done
+
+
+def _observe(client: Client, stream: Stream, rate: float, count: int, truth: dict[str, str], done: Done) -> None:
+    began, run = time.monotonic(), f"{time.time():.0f}"
+    for i, example in _numbered(stream.examples, count):
+        time.sleep(max(0.0, began + i / rate - time.monotonic()))
+        name = f"{run}-{i}"
+        truth[name] = example.label
+        ticket = client.observe(example.features, id=name, payload=example.payload)
+        done.observations += 1
+        done.questions += ticket.asks
+        if not ticket.asks:
+            del truth[name]
+
+
+def _numbered(examples: Sequence[Example], count: int) -> Iterator[tuple[int, Example]]:
+    return ((i, examples[i % len(examples)]) for i in range(count))
+
+
+def _person(
+    client: Client,
+    people: People,
+    chance: random.Random,
+    truth: dict[str, str],
+    stream: Stream,
+    done: Done,
+    over: threading.Event,
+) -> None:
+    """One person, until it is over: take a question, think, answer."""
+    while not over.is_set():
+        found = client.questions()
+        over.wait(chance.expovariate(1 / people.thinking) if found else 0.5)
+        for question in found if not over.is_set() else []:
+            with contextlib.suppress(ConflictError):
+                _reply(client, question, people, chance, truth.get(question.id), stream)
+                with done.lock:
+                    done.answers += 1
+        if chance.random() < people.lunch:
+            over.wait(people.lunch_seconds)
+
+
+def _reply(
+    client: Client, question: Question, people: People, chance: random.Random, right: str | None, stream: Stream
+) -> None:
+    drawn = chance.random()
+    if drawn < people.skips:
+        client.skip(question.id)
+    elif right is None or drawn < people.skips + people.unsure:
+        client.dont_know(question.id)
+    elif chance.random() < people.wrong:
+        client.answer(question.id, chance.choice([c for c in stream.classes if c != right]))
+    else:
+        client.answer(question.id, right)
+
+
+class Admin:
+    """The few calls that only an admin makes."""
+
+    def __init__(self, url: str, token: str) -> None:
+        headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+        self._http = httpx.Client(base_url=url, headers=headers, trust_env=False)
+
+    def agent(self, name: str, stream: Stream, query_cost: float) -> None:
+        """Make the agent if it is not there."""
+        told = self._do("GET", "/api/agents")
+        if name in told["agents"]:
+            there = [str(c) for c in self._do("GET", f"/api/agents/{name}")["classes"]]
+            if there != list(stream.classes):
+                raise AgentError(f"the agent {name!r} has the classes {', '.join(there)}: choose another with --agent")
+            return
+        body = {"name": name, "classes": list(stream.classes), "query_cost": query_cost, "audit_rate": 0.02}
+        self._do("POST", "/api/agents", body)
+
+    def token(self, name: str) -> tuple[str, str]:
+        for one in self._do("GET", "/api/tokens")["tokens"]:
+            if one["name"] == name and one["revoked"] is None:
+                self.revoke(one["id"])
+        told = self._do("POST", "/api/tokens", {"name": name, "role": "expert"})
+        return told["id"], told["token"]
+
+    def revoke(self, token_id: str) -> None:
+        self._do("DELETE", f"/api/tokens/{token_id}")
+
+    def _do(self, method: str, path: str, body: Any = None) -> Any:
+        try:
+            response = self._http.request(method, path, content=None if body is None else json.dumps(body))
+        except httpx.TransportError as error:
+            raise AgentError(f"the service at {self._http.base_url} cannot be reached: {error}") from None
+        if not response.is_success:
+            raise refusal(response.status_code, response.text)
+        return response.json()
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        return text is not None and np.isfinite(float(text)).item()
+    except ValueError:
+        return False

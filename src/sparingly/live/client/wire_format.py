@@ -1,0 +1,182 @@
+"""What a client says to the service and how it reads the reply, whichever way the bytes travel.
+
+Every call may be repeated: observations carry an id, answers are idempotent. So a client that hears nothing asks again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from sparingly.live.agent.errors import AgentError, ConflictError, StoreError, UnknownTicketError
+from sparingly.live.agent.features import rows
+from sparingly.live.agent.payloads import checked_payload
+from sparingly.live.agent.ticket_records import Entry, Payload, Question, Statistics, Ticket
+
+T = TypeVar("T")
+
+AGAIN = (429, 502, 503, 504)
+"""The replies after which the same call may be served later."""
+
+
+class RefusedError(AgentError):
+    """The token is unknown, revoked, or its role may not do this."""
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """One request, and what its reply means."""
+
+    method: str
+    path: str
+    read: Callable[[Any], T]
+    body: Any = None
+    is_raw: bool = False
+
+    @property
+    def content(self) -> bytes | None:
+        return None if self.body is None else json.dumps(self.body).encode()
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a call is tried again: waits that double, with some chance in them so that clients spread out.
+
+    >>> chance = random.Random(0)
+    >>> [round(wait, 2) for wait in Patience(seconds=2.0).waits(chance)]
+    [0.09, 0.18, 0.28, 0.5]
+    """
+
+    seconds: float = 30.0
+    first: float = 0.1
+    longest: float = 2.0
+
+    def waits(self, chance: random.Random) -> list[float]:
+        waits: list[float] = []
+        wait = self.first
+        while sum(waits) + wait < self.seconds:
+            waits.append(wait * chance.uniform(0.5, 1.0))
+            wait = min(2 * wait, self.longest)
+        return waits
+
+
+def observe(
+    agent: str, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None
+) -> Call[list[Ticket]]:
+    """Observations; whoever gives no id is given one here, before the first attempt."""
+    for what, given in (("ids", ids), ("payloads", payloads)):
+        if given is not None and len(given) != len(X):
+            raise AgentError(f"there are {len(given)} {what} for {len(X)} observations")
+    block = []
+    for i, x in enumerate(X):
+        own = ids[i] if ids is not None else None
+        one: dict[str, Any] = {"features": plain(x), "id": uuid.uuid4().hex if own is None else own}
+        payload = checked_payload(payloads[i]) if payloads is not None else None
+        block.append(one if payload is None else {**one, "payload": _payload_in(payload)})
+    if len(block) == 1:
+        return Call("POST", f"{_at(agent)}/observations", lambda told: [Ticket(**told)], block[0])
+    read = lambda told: [Ticket(**ticket) for ticket in told["tickets"]]  # noqa: E731
+    return Call("POST", f"{_at(agent)}/observations/batch", read, {"observations": block})
+
+
+def questions(agent: str, limit: int, lease_seconds: float | None) -> Call[list[Question]]:
+    lease = "" if lease_seconds is None else f"&lease_seconds={lease_seconds}"
+    read = lambda told: [_question(one) for one in told["questions"]]  # noqa: E731
+    return Call("POST", f"{_at(agent)}/questions?limit={limit}{lease}", read)
+
+
+def done(agent: str, what: str, ticket: str, label: Any = None) -> Call[None]:
+    """Something a person does to a question."""
+    body = {"ticket": ticket} if label is None else {"ticket": ticket, "label": label}
+    return Call("POST", f"{_at(agent)}/{what}", lambda told: None, body)
+
+
+def undo(agent: str, ticket: str) -> Call[Question]:
+    return Call("POST", f"{_at(agent)}/undo", lambda told: _question(told["question"]), {"ticket": ticket})
+
+
+def statistics(agent: str) -> Call[Statistics]:
+    return Call("GET", f"{_at(agent)}/statistics", lambda told: Statistics(**told))
+
+
+def history(agent: str, after: str | None) -> Call[tuple[list[Entry], str | None]]:
+    start = "" if after is None else f"&after={quote(after, safe='')}"
+    read = lambda told: ([Entry(**entry) for entry in told["tickets"]], told["next"])  # noqa: E731
+    return Call("GET", f"{_at(agent)}/history?limit=5000{start}", read)
+
+
+def export(agent: str, format: str) -> Call[bytes]:
+    return Call("GET", f"{_at(agent)}/export?format={quote(format, safe='')}", bytes, is_raw=True)
+
+
+def refusal(status: int, text: str) -> Exception:
+    """The error that the agent itself would have raised."""
+    try:
+        message = str(json.loads(text)["error"])
+    except (ValueError, KeyError, TypeError):
+        message = f"the service said {status}"
+    kinds: dict[int, type[AgentError]] = {
+        401: RefusedError,
+        403: RefusedError,
+        404: UnknownTicketError,
+        409: ConflictError,
+    }
+    if status >= 500 or status == 429:
+        return StoreError(message)
+    return kinds.get(status, AgentError)(message)
+
+
+def plain(x: Any) -> Any:
+    """Features as JSON has them: numbers in order, or by name."""
+    if isinstance(x, Mapping):
+        return {str(name): _number(value) for name, value in x.items()}
+    if hasattr(x, "index") and hasattr(x, "to_dict"):
+        named = x.to_dict()
+        is_named = any(isinstance(name, str) for name in named)
+        return plain(named) if is_named else [_number(value) for value in named.values()]
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+    return x.tolist() if hasattr(x, "tolist") else [plain(v) if isinstance(v, list | tuple) else _number(v) for v in x]
+
+
+def block(X: Any) -> Sequence[Any]:
+    return rows(X)
+
+
+def _number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _at(agent: str) -> str:
+    return f"/api/agents/{quote(agent, safe='')}"
+
+
+def _payload_in(payload: Payload) -> dict[str, Any]:
+    content = base64.b64encode(payload.content).decode() if payload.kind == "image" else payload.content
+    return {payload.kind: content}
+
+
+def _question(told: Mapping[str, Any]) -> Question:
+    seen = told["payload"]
+    payload = None
+    if seen is not None:
+        content = base64.b64decode(seen["image"]) if seen["kind"] == "image" else seen[seen["kind"]]
+        payload = Payload(seen["kind"], content, seen["media"])
+    return Question(
+        id=told["id"],
+        prediction=told["prediction"],
+        action=-1,
+        why=told["why"],
+        at=told["at"],
+        choices=tuple(told["choices"]),
+        features=tuple(told["features"]),
+        payload=payload,
+        expert=told["expert"],
+        until=told["until"],
+    )

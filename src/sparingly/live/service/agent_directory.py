@@ -1,0 +1,96 @@
+"""The agents of a service, by name; each is opened once and closed with the service."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from typing import Any
+
+from sqlalchemy import insert, select, update
+
+from sparingly.live.agent.agent import Agent
+from sparingly.live.agent.errors import AgentError, ConflictError
+from sparingly.live.service.service_database import Book, agents
+
+NAME = r"[a-z][a-z0-9_]{0,39}"
+REVEAL = ("after", "before", "never")
+"""When a person is told what the agent would have said; `before` may sway the answer."""
+
+
+class UnknownAgentError(AgentError):
+    """No agent has that name."""
+
+
+class Agents:
+    """Agents by name: made here, remembered in the book, opened when first needed."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._open: dict[str, Agent] = {}
+        self._reveal: dict[str, tuple[float, str]] = {}
+        self._lock = threading.Lock()
+
+    def names(self) -> list[str]:
+        with self._book.reading() as connection:
+            return list(connection.execute(select(agents.c.name).order_by(agents.c.created)).scalars())
+
+    def create(self, name: str, *, reveal: str = "after", **settings: Any) -> Agent:
+        """A new agent; the parameters are those of `Agent`."""
+        if not re.fullmatch(NAME, name):
+            raise AgentError(f"agent name {name!r} must be small letters, digits and underscores, at most 40")
+        _check_reveal(reveal)
+        with self._lock:
+            if name in self.names():
+                raise ConflictError(f"there is already an agent named {name!r}")
+            agent = Agent(path=self._book.agent_place(name), **{"training": "background", **settings})
+            with self._book.writing() as connection:
+                connection.execute(insert(agents), {"name": name, "reveal": reveal, "created": time.time()})
+            self._open[name] = agent
+        return agent
+
+    def get(self, name: str) -> Agent:
+        """The agent of this name."""
+        agent = self._open.get(name)
+        if agent is None:
+            with self._lock:
+                if name not in self._open:
+                    if name not in self.names():
+                        raise UnknownAgentError(f"there is no agent {name!r}")
+                    self._open[name] = Agent.open(self._book.agent_place(name))
+                agent = self._open[name]
+        return agent
+
+    def open_all(self) -> None:
+        """Open every agent now, so that one that cannot be used is noticed before anything is promised."""
+        for name in self.names():
+            self.get(name)
+
+    def is_open(self, name: str) -> bool:
+        return name in self._open
+
+    def reveal(self, name: str) -> str:
+        """When a person is told the agent's guess."""
+        told_at, told = self._reveal.get(name, (float("-inf"), ""))
+        if time.monotonic() - told_at > 1.0:
+            with self._book.reading() as connection:
+                told = connection.execute(select(agents.c.reveal).where(agents.c.name == name)).scalar_one()
+            self._reveal[name] = (time.monotonic(), told)
+        return told
+
+    def set_reveal(self, name: str, reveal: str) -> None:
+        _check_reveal(reveal)
+        with self._book.writing() as connection:
+            connection.execute(update(agents).where(agents.c.name == name).values(reveal=reveal))
+        self._reveal.pop(name, None)
+
+    def close(self) -> None:
+        with self._lock:
+            for agent in self._open.values():
+                agent.close()
+            self._open.clear()
+
+
+def _check_reveal(reveal: str) -> None:
+    if reveal not in REVEAL:
+        raise AgentError(f"reveal is {reveal!r}: it must be one of {', '.join(REVEAL)}")

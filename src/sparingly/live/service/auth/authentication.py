@@ -1,0 +1,127 @@
+"""Who calls: a program with a bearer token, or a person with a cookie; and whether the call may change anything."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.security import APIKeyCookie, HTTPBearer
+from starlette.requests import HTTPConnection
+
+from sparingly.live.service.auth.rate_limits import Rates
+from sparingly.live.service.auth.sessions import COOKIE, Sessions
+from sparingly.live.service.auth.tokens import Token, Tokens
+from sparingly.live.service.service_limits import ServiceLimits
+from sparingly.live.service.web.error_responses import RefusalError
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+CSRF_HEADER = "x-csrf-token"
+
+_bearer = HTTPBearer(auto_error=False, description="A token of `sparingly token create`.")
+_cookie = APIKeyCookie(name=COOKIE, auto_error=False, description="Set by signing in on the page.")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who is calling; `csrf` is None for a bearer token, which no other site can make a browser send."""
+
+    name: str
+    role: str
+    token: str
+    csrf: str | None = None
+
+
+class Access:
+    """Finds out who calls, and slows down whoever comes too often."""
+
+    def __init__(self, tokens: Tokens, sessions: Sessions, limits: ServiceLimits) -> None:
+        self._tokens = tokens
+        self._sessions = sessions
+        self._rates = Rates(limits.per_second, limits.burst)
+        self._wrong = Rates(limits.wrong_per_minute / 60, limits.wrong_per_minute)
+
+    async def identify(self, connection: HTTPConnection) -> Identity | None:
+        """Who calls, None for someone who shows nothing; a wrong token is refused."""
+        header = connection.headers.get("authorization")
+        if header is not None:
+            return await self._by_bearer(header, address_of(connection))
+        cookie = connection.cookies.get(COOKIE)
+        if cookie is None:
+            return None
+        session = await asyncio.to_thread(self._sessions.check, cookie)
+        if session is None:
+            return None
+        return Identity(session.token.name, session.token.role, session.token.id, session.csrf)
+
+    async def token(self, secret: str, address: str) -> Token:
+        """The token of a secret; wrong ones are counted by address."""
+        if self._wrong.left(address) < 1:
+            raise RefusalError(429, "too many wrong tokens from this address: wait a minute", {"Retry-After": "60"})
+        if self._tokens.is_stale:
+            await asyncio.to_thread(self._tokens.refresh)
+        token = self._tokens.recall(secret)
+        if token is None:
+            self._wrong.take(address)
+            raise RefusalError(401, "this token is unknown or was revoked", {"WWW-Authenticate": "Bearer"})
+        return token
+
+    async def _by_bearer(self, header: str, address: str) -> Identity:
+        scheme, _, secret = header.partition(" ")
+        if scheme.lower() == "basic":
+            secret = _password(secret)
+        elif scheme.lower() != "bearer":
+            raise RefusalError(401, "authorization must be a bearer token", {"WWW-Authenticate": "Bearer"})
+        token = await self.token(secret.strip(), address)
+        return Identity(token.name, token.role, token.id)
+
+    def slow_down(self, who: Identity) -> None:
+        wait = self._rates.take(who.token)
+        if wait:
+            raise RefusalError(429, f"too many calls: wait {wait:.1f} s", {"Retry-After": str(max(1, round(wait)))})
+
+
+def _password(encoded: str) -> str:
+    """The token of a caller that knows only names and passwords; the name does not matter."""
+    try:
+        return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
+    except ValueError:
+        raise RefusalError(401, "basic authorization is not base64", {"WWW-Authenticate": "Bearer"}) from None
+
+
+def check_origin(connection: HTTPConnection) -> None:
+    """A browser tells where a change comes from; another site's is refused before anything is read."""
+    if connection.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise RefusalError(403, "this request comes from another site")
+    origin = connection.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != connection.headers.get("host"):
+        raise RefusalError(403, f"this request comes from {origin}")
+
+
+def check_csrf(who: Identity, given: str | None) -> None:
+    """A change by cookie needs the session's own word, which another site cannot know."""
+    if who.csrf is not None and not hmac.compare_digest(who.csrf.encode(), (given or "").encode()):
+        raise RefusalError(403, f"the header {CSRF_HEADER} is missing or wrong: load the page again")
+
+
+def allowed(*roles: str) -> Any:
+    """A dependency: the caller, if the role is one of these."""
+
+    async def caller(
+        request: Request, _b: Annotated[Any, Depends(_bearer)], _c: Annotated[Any, Depends(_cookie)]
+    ) -> Identity:
+        who = request.scope.get("sparingly.identity")
+        if not isinstance(who, Identity):
+            raise RefusalError(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
+        if who.role not in roles:
+            raise RefusalError(403, f"the role {who.role} may not do this: it takes {' or '.join(roles)}")
+        return who
+
+    return Depends(caller)
+
+
+def address_of(connection: HTTPConnection) -> str:
+    return connection.client.host if connection.client is not None else "unknown"

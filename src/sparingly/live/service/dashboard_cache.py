@@ -1,0 +1,65 @@
+"""What the dashboard shows of an agent, computed at most as often as the machine can bear."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparingly.live.agent.ticket_records import Statistics
+from sparingly.live.service.agent_directory import Agents
+
+SHARE, LONGEST = 4.0, 10.0
+"""A board that took long to compute is shown again for this many times as long, and so many seconds at most."""
+
+
+@dataclass
+class _Kept:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    until: float = float("-inf")
+    value: Any = None
+
+
+class Boards:
+    """Statistics and dashboards by agent."""
+
+    def __init__(self, agents: Agents, freshest: float = 0.5) -> None:
+        self._agents = agents
+        self._freshest = freshest
+        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._lock = threading.Lock()
+
+    def agents(self) -> list[str]:
+        return self._agents.names()
+
+    def statistics(self, name: str) -> Statistics:
+        agent = self._agents.get(name)
+        return self._remembered("statistics", name, agent.stats)  # type: ignore[no-any-return]
+
+    def dashboard(self, name: str) -> dict[str, Any]:
+        """Everything the dashboard draws."""
+        agent = self._agents.get(name)
+
+        def draw() -> dict[str, Any]:
+            return {
+                "events": agent.count_events(),
+                "statistics": dict(agent.stats()),
+                "over_time": [dict(point) for point in agent.over_time(60)],
+                "experts": [dict(one) for one in agent.experts()],
+                "recent": [dict(entry) for entry in agent.recent(12)],
+                "open": [dict(question) for question in agent.waiting(12)],
+            }
+
+        return self._remembered("dashboard", name, draw)  # type: ignore[no-any-return]
+
+    def _remembered(self, what: str, name: str, compute: Any) -> Any:
+        with self._lock:
+            kept = self._kept.setdefault((what, name), _Kept())
+        with kept.lock:
+            began = time.monotonic()
+            if began >= kept.until:
+                kept.value = compute()
+                took = time.monotonic() - began
+                kept.until = time.monotonic() + min(max(self._freshest, SHARE * took), LONGEST)
+        return kept.value

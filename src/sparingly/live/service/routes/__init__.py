@@ -1,0 +1,1 @@
+"""The routes of the service and their wire models."""

@@ -1,0 +1,92 @@
+"""Routes for whoever looks after the service: agents and tokens."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from sparingly.live.agent.agent import Agent
+from sparingly.live.service.auth.authentication import Identity, allowed
+from sparingly.live.service.auth.tokens import ADMIN, ROLES
+from sparingly.live.service.routes.wire_models import (
+    AgentIn,
+    AgentOut,
+    AgentsOut,
+    NewTokenOut,
+    RevealIn,
+    TokenIn,
+    TokensOut,
+)
+from sparingly.live.service.service import Here, Json, Name, Service, TheAgent
+
+router = APIRouter(prefix="/api", tags=["look after"])
+Admin = Annotated[Identity, allowed(ADMIN)]
+Anyone = Annotated[Identity, allowed(*ROLES)]
+
+
+@router.get("/agents", response_model=AgentsOut)
+async def list_agents(here: Here, who: Anyone) -> Json:
+    """The agents' names."""
+    return {"agents": await here.call(here.agents.names)}
+
+
+@router.post("/agents", response_model=AgentOut, status_code=201)
+async def create_agent(body: AgentIn, here: Here, who: Admin) -> Json:
+    """Make another agent; its features are learned from the first observation if they are not told."""
+    settings = body.model_dump()
+    name = settings.pop("name")
+    agent = await here.call(here.agents.create, name, **settings)
+    await here.call(here.audit.note, who, "made an agent", agent=name, detail=", ".join(map(str, agent.classes)))
+    return _described(here, name, agent)
+
+
+@router.get("/agents/{agent}", response_model=AgentOut)
+async def describe_agent(agent: Name, here: Here, the_agent: TheAgent, who: Anyone) -> Json:
+    """Classes, costs and features of an agent."""
+    return await here.call(_described, here, agent, the_agent)
+
+
+@router.put("/agents/{agent}/reveal", response_model=AgentOut)
+async def set_reveal(body: RevealIn, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
+    """Say when a person is told the agent's guess: after answering, before it, or never."""
+    await here.call(here.agents.set_reveal, agent, body.reveal)
+    await here.call(here.audit.note, who, "set reveal", agent=agent, detail=body.reveal)
+    return await here.call(_described, here, agent, the_agent)
+
+
+@router.get("/tokens", response_model=TokensOut)
+async def list_tokens(here: Here, who: Admin) -> Json:
+    """Every token without its secret, revoked ones too."""
+    return {"tokens": [asdict(token) for token in await here.call(here.tokens.list)]}
+
+
+@router.post("/tokens", response_model=NewTokenOut, status_code=201)
+async def create_token(body: TokenIn, here: Here, who: Admin) -> Json:
+    """A new token; its secret is told this once."""
+    token, secret = await here.call(here.tokens.create, body.name, body.role)
+    await here.call(here.audit.note, who, "made a token", detail=f"{token.id} {token.name} ({token.role})")
+    return {**asdict(token), "token": secret}
+
+
+@router.delete("/tokens/{token}", response_model=TokensOut)
+async def revoke_token(token: Annotated[str, Path(pattern="^[0-9a-f]{12}$")], here: Here, who: Admin) -> Json:
+    """Let no one in any more with this token."""
+    await here.call(here.tokens.revoke, token)
+    await here.call(here.audit.note, who, "revoked a token", detail=token)
+    return {"tokens": [asdict(one) for one in await here.call(here.tokens.list)]}
+
+
+def _described(here: Service, name: str, agent: Agent) -> Json:
+    settings = agent.settings
+    return {
+        "name": name,
+        "classes": list(settings.classes),
+        "shape": list(settings.shape) if settings.shape is not None else None,
+        "feature_names": list(settings.names) if settings.names is not None else None,
+        "costs": [list(row) for row in settings.costs],
+        "actions": list(settings.actions),
+        "strategy": settings.strategy,
+        "reveal": here.agents.reveal(name),
+    }

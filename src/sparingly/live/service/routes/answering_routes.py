@@ -1,0 +1,157 @@
+"""Routes for people who answer. Each is known by the name of the token, and a question is lent to one at a time."""
+
+from __future__ import annotations
+
+import base64
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from sparingly.live.agent.agent import Agent
+from sparingly.live.agent.errors import ConflictError
+from sparingly.live.agent.ticket_records import ANSWERED, UNKNOWN, Payload, Question
+from sparingly.live.service.auth.authentication import Identity, allowed
+from sparingly.live.service.auth.tokens import ADMIN, EXPERT
+from sparingly.live.service.routes.wire_models import AnswerIn, DoneOut, QuestionsOut, TicketIn, UndoneOut
+from sparingly.live.service.service import Here, Json, Name, Service, TheAgent, midnight
+
+router = APIRouter(prefix="/api/agents/{agent}", tags=["answer"])
+Expert = Annotated[Identity, allowed(EXPERT, ADMIN)]
+
+
+@router.post("/questions", response_model=QuestionsOut)
+async def next_questions(
+    agent: Name,
+    here: Here,
+    the_agent: TheAgent,
+    who: Expert,
+    limit: Annotated[int, Query(ge=1, le=100)] = 1,
+    lease_seconds: Annotated[float | None, Query(gt=0, le=7 * 86400, allow_inf_nan=False)] = None,
+) -> Json:
+    """The next questions, lent to the caller for a time in which no one else gets them."""
+    return await here.call(_next, here, agent, the_agent, who, limit, lease_seconds or here.limits.lease_seconds)
+
+
+@router.post("/answer", response_model=DoneOut)
+async def answer(body: AnswerIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+    """Tell the true class; the same again changes nothing, another one corrects the caller's own answer."""
+    return await here.call(_answer, here, agent, the_agent, who, body, "answered")
+
+
+@router.post("/correct", response_model=DoneOut)
+async def correct(body: AnswerIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+    """Change an answer that was given: one's own, or as an admin anyone's."""
+    return await here.call(_answer, here, agent, the_agent, who, body, "corrected")
+
+
+@router.post("/skip", response_model=DoneOut)
+async def skip(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+    """Leave a question to the others."""
+    return await here.call(_set_aside, here, agent, the_agent, who, body.ticket, "skipped")
+
+
+@router.post("/dont-know", response_model=DoneOut)
+async def dont_know(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+    """Close a question that cannot be answered."""
+    return await here.call(_set_aside, here, agent, the_agent, who, body.ticket, "did not know")
+
+
+@router.post("/release", response_model=DoneOut)
+async def release(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+    """Give a question back unanswered, so that the others may have it at once."""
+    await here.call(the_agent.release, body.ticket, expert=who.name)
+    return {"ticket": body.ticket, "status": (await here.call(the_agent.ticket, body.ticket)).status}
+
+
+@router.post("/undo", response_model=UndoneOut)
+async def undo(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+    """Take back an answer, a skip or a "don't know": the question is open again, and lent to the caller."""
+    return await here.call(_undo, here, agent, the_agent, who, body.ticket)
+
+
+def _next(here: Service, name: str, agent: Agent, who: Identity, limit: int, seconds: float) -> Json:
+    found = agent.questions(who.name, limit=limit, lease_seconds=seconds)
+    tells = here.agents.reveal(name) == "before"
+    return {
+        "questions": [question_out(agent, question, tells) for question in found],
+        "open": agent.count_open(),
+        "today": _today(agent, who),
+    }
+
+
+def _today(agent: Agent, who: Identity) -> Json:
+    answers, cost = agent.answered_since(who.name, midnight())
+    return {"answers": answers, "cost": cost}
+
+
+def _answer(here: Service, name: str, agent: Agent, who: Identity, body: AnswerIn, did: str) -> Json:
+    entry = agent.ticket(body.ticket)
+    if did == "corrected" and entry.status != ANSWERED:
+        raise ConflictError(f"ticket {body.ticket!r} is {entry.status}: only an answer can be corrected")
+    foreign = did == "corrected" and who.role == ADMIN and entry.expert != who.name
+    agent.answer(body.ticket, _label(agent, body.label), expert=None if foreign else who.name)
+    here.audit.note(who, did, agent=name, ticket=body.ticket, detail=body.label)
+    here.metrics.answers.labels(name, did).inc()
+    told = None if here.agents.reveal(name) == "never" else entry.prediction
+    return {
+        "ticket": body.ticket,
+        "status": ANSWERED,
+        "label": body.label,
+        "prediction": told,
+        "today": _today(agent, who),
+    }
+
+
+def _set_aside(here: Service, name: str, agent: Agent, who: Identity, ticket: str, did: str) -> Json:
+    act = agent.skip if did == "skipped" else agent.dont_know
+    act(ticket, expert=who.name)
+    here.audit.note(who, did, agent=name, ticket=ticket)
+    here.metrics.answers.labels(name, did).inc()
+    return {"ticket": ticket, "status": agent.ticket(ticket).status}
+
+
+def _undo(here: Service, name: str, agent: Agent, who: Identity, ticket: str) -> Json:
+    entry = agent.ticket(ticket)
+    if entry.status in (ANSWERED, UNKNOWN) and entry.expert != who.name and who.role != ADMIN:
+        raise ConflictError(f"ticket {ticket!r} was answered by {entry.expert or 'someone else'}, not by {who.name}")
+    if not entry.asks:
+        raise ConflictError(f"ticket {ticket!r} was announced: there is no question to open again")
+    agent.reopen(ticket, expert=who.name, lease_seconds=here.limits.lease_seconds)
+    here.audit.note(who, "took back", agent=name, ticket=ticket)
+    here.metrics.answers.labels(name, "took back").inc()
+    question = agent.lend(ticket, who.name, lease_seconds=here.limits.lease_seconds)
+    return {"question": question_out(agent, question, here.agents.reveal(name) == "before")}
+
+
+def question_out(agent: Agent, question: Question, tells: bool) -> Json:
+    """A question as it goes over the wire."""
+    names = agent.settings.names
+    return {
+        "id": question.id,
+        "why": question.why,
+        "at": question.at,
+        "choices": list(question.choices),
+        "features": list(question.features),
+        "feature_names": list(names) if names is not None else None,
+        "payload": _payload_out(question.payload),
+        "expert": question.expert,
+        "until": question.until,
+        "prediction": question.prediction if tells else None,
+    }
+
+
+def _payload_out(payload: Payload | None) -> Json | None:
+    if payload is None:
+        return None
+    content: Any = payload.content
+    if payload.kind == "image":
+        content = base64.b64encode(content).decode()
+    return {"kind": payload.kind, "media": payload.media, payload.kind: content}
+
+
+def _label(agent: Agent, given: Any) -> Any:
+    """The class that is meant: JSON knows no difference between 1 and 1.0."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return given
+    same = [c for c in agent.classes if not isinstance(c, bool | str) and c == given]
+    return same[0] if same else given

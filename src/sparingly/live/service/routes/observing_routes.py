@@ -1,0 +1,130 @@
+"""Routes for programs that observe."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, File, Form, UploadFile
+from fastapi.responses import JSONResponse
+
+from sparingly.live.agent.agent import Agent
+from sparingly.live.agent.errors import AgentError
+from sparingly.live.agent.payloads import checked_payload
+from sparingly.live.agent.ticket_records import Payload, Ticket
+from sparingly.live.service.auth.authentication import Identity, allowed
+from sparingly.live.service.auth.tokens import ADMIN, PRODUCER
+from sparingly.live.service.routes.wire_models import BlockIn, DoneOut, ObservationIn, PayloadIn, TicketIn, TicketsOut
+from sparingly.live.service.service import Here, Json, Name, Service, TheAgent
+from sparingly.live.service.web.images import checked_image, decoded, image_features
+
+router = APIRouter(prefix="/api/agents/{agent}", tags=["observe"])
+Producer = Annotated[Identity, allowed(PRODUCER, ADMIN)]
+
+
+@router.post("/observations", response_model=Ticket)
+async def observe(body: ObservationIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> JSONResponse:
+    """Decide on one observation; it is on disk when the answer comes."""
+    _check_count(body.features, here)
+    (ticket,) = await _observe(here, the_agent, [body])
+    here.metrics.observations.labels(agent).inc()
+    return JSONResponse(dict(ticket))
+
+
+@router.post("/observations/batch", response_model=TicketsOut)
+async def observe_many(body: BlockIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> JSONResponse:
+    """Decide on several observations in order, all of them on disk or none."""
+    if len(body.observations) > here.limits.block:
+        raise AgentError(f"there are {len(body.observations)} observations: {here.limits.block} are the most in a call")
+    for observation in body.observations:
+        _check_count(observation.features, here)
+    tickets = await _observe(here, the_agent, body.observations)
+    here.metrics.observations.labels(agent).inc(len(tickets))
+    return JSONResponse({"tickets": [dict(ticket) for ticket in tickets]})
+
+
+@router.post("/observations/image", response_model=Ticket)
+async def observe_image(
+    agent: Name,
+    here: Here,
+    the_agent: TheAgent,
+    who: Producer,
+    image: Annotated[UploadFile, File(description="What a person would look at.")],
+    features: Annotated[str | None, Form(description="JSON; the image's own pixels if left out.")] = None,
+    id: Annotated[str | None, Form(min_length=1, max_length=200)] = None,
+) -> Json:
+    """Decide on one observation that is an image file; its content is checked, whatever it is called."""
+    data = await image.read()
+    ticket = await here.call(_observe_upload, here, the_agent, data, features, id)
+    here.metrics.observations.labels(agent).inc()
+    return dict(ticket)
+
+
+@router.post("/withdraw", response_model=DoneOut)
+async def withdraw(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> Json:
+    """Take an observation back for good."""
+    await here.call(the_agent.withdraw, body.ticket)
+    await here.call(here.audit.note, who, "withdrew", agent=agent, ticket=body.ticket)
+    return {"ticket": body.ticket, "status": "withdrawn"}
+
+
+@router.get("/ticket", response_model=Ticket)
+async def ticket(ticket: str, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> Json:
+    """One ticket again, by its id."""
+    return dict(await here.call(the_agent.ticket, ticket))
+
+
+async def _observe(here: Service, agent: Agent, block: list[ObservationIn]) -> list[Ticket]:
+    payloads: list[Payload | None] = [None] * len(block)
+    if any(o.payload is not None for o in block):
+        payloads = await here.call(lambda: [_payload(o.payload) for o in block])
+    return await here.together.observe(here, agent, [o.features for o in block], [o.id for o in block], payloads)
+
+
+def _observe_upload(here: Service, agent: Agent, data: bytes, features: str | None, id: str | None) -> Ticket:
+    payload = checked_image(data)
+    x: Any
+    if features is None:
+        x = image_features(data, agent.settings.shape or ())
+    else:
+        try:
+            x = json.loads(features)
+        except (ValueError, RecursionError):
+            raise AgentError("features is not JSON") from None
+        if not isinstance(x, list | dict):
+            raise AgentError("features must be numbers in order or by name")
+        _check_count(x, here)
+    return agent.observe(x, id=id, payload=payload)
+
+
+def _payload(given: PayloadIn | None) -> Payload | None:
+    if given is None:
+        return None
+    told = given.model_dump(exclude_none=True)
+    if len(told) != 1:
+        raise AgentError(f"a payload is one of image, text and fields, not {' and '.join(told) or 'none of them'}")
+    if given.image is not None:
+        return checked_image(decoded(given.image))
+    return checked_payload(given.text if given.text is not None else given.fields)
+
+
+def _check_count(features: list[Any] | dict[str, Any], here: Service) -> None:
+    count = _count(features, here.limits.features)
+    if count > here.limits.features:
+        raise AgentError(f"an observation has more than {here.limits.features} features")
+
+
+def _count(features: Any, most: int, depth: int = 0) -> int:
+    """How many numbers there are; nesting deeper than an image's is the agent's to refuse."""
+    if isinstance(features, dict):
+        return len(features)
+    if not isinstance(features, list):
+        return 1
+    if depth == 3 or list not in map(type, features):
+        return len(features)
+    total = 0
+    for part in features:
+        total += _count(part, most, depth + 1)
+        if total > most:
+            break
+    return total

@@ -1,0 +1,91 @@
+"""The pages: sign in, answer, the dashboard. They are shells; what moves comes from the same routes as everyone's."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import RedirectResponse, Response
+
+from sparingly.live.service.auth.authentication import Identity, address_of, check_csrf
+from sparingly.live.service.auth.sessions import COOKIE, LASTS
+from sparingly.live.service.auth.tokens import ADMIN, EXPERT, HOST, PRODUCER
+from sparingly.live.service.page.templates import person, render
+from sparingly.live.service.service import Here, Name, Service
+from sparingly.live.service.web.error_responses import RefusalError
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+async def home(request: Request, here: Here) -> Response:
+    who = person(request)
+    if who is None:
+        return RedirectResponse("/sign-in", 303)
+    names = await here.call(here.agents.names)
+    if not names or who.role in (PRODUCER, HOST):
+        return render("empty.html", request, names=names)
+    view = "dashboard" if who.role == ADMIN else "answer"
+    return RedirectResponse(f"/agents/{names[0]}/{view}", 303)
+
+
+@router.get("/sign-in")
+async def sign_in_page(request: Request, here: Here, kept: str | None = None) -> Response:
+    lost = "Your browser kept no cookie. Over plain HTTP it does so only for this machine: use HTTPS." if kept else None
+    if person(request) is not None:
+        return RedirectResponse("/", 303)
+    return render("sign-in.html", request, problem=lost)
+
+
+@router.post("/sign-in")
+async def sign_in(request: Request, here: Here, token: Annotated[str, Form(max_length=200)] = "") -> Response:
+    try:
+        found = await here.access.token(token.strip(), address_of(request))
+    except RefusalError as refusal:
+        return render("sign-in.html", request, status=refusal.status, problem=f"{refusal}.".capitalize())
+    cookie = await here.call(here.sessions.begin, found)
+    who = Identity(found.name, found.role, found.id)
+    await here.call(here.audit.note, who, "signed in")
+    response = RedirectResponse("/signed-in", 303)
+    response.set_cookie(
+        COOKIE, cookie, max_age=int(LASTS), httponly=True, secure=here.secure_cookie, samesite="lax", path="/"
+    )
+    return response
+
+
+@router.get("/signed-in")
+async def signed_in(request: Request) -> Response:
+    """Where signing in leads: it shows whether the cookie was kept."""
+    return RedirectResponse("/" if person(request) is not None else "/sign-in?kept=no", 303)
+
+
+@router.post("/sign-out")
+async def sign_out(request: Request, here: Here, csrf: Annotated[str, Form(max_length=200)] = "") -> Response:
+    who = person(request)
+    if who is not None:
+        check_csrf(who, csrf)
+        await here.call(here.sessions.end, request.cookies[COOKIE])
+    response = RedirectResponse("/sign-in", 303)
+    response.delete_cookie(COOKIE, path="/", secure=here.secure_cookie, httponly=True, samesite="lax")
+    return response
+
+
+@router.get("/agents/{agent}/answer")
+async def answer_page(agent: Name, request: Request, here: Here) -> Response:
+    return await _agent_page("answer.html", (EXPERT, ADMIN), agent, request, here)
+
+
+@router.get("/agents/{agent}/dashboard")
+async def dashboard_page(agent: Name, request: Request, here: Here) -> Response:
+    return await _agent_page("dashboard.html", (ADMIN,), agent, request, here)
+
+
+async def _agent_page(template: str, roles: tuple[str, ...], agent: str, request: Request, here: Service) -> Response:
+    who = person(request)
+    if who is None:
+        return RedirectResponse("/sign-in", 303)
+    if who.role not in roles:
+        raise RefusalError(403, f"the role {who.role} may not see this page: it takes {' or '.join(roles)}")
+    found = await here.agent(agent)
+    names = await here.call(here.agents.names)
+    return render(template, request, agent=agent, names=names, settings=found.settings)

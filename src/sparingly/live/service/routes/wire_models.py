@@ -1,0 +1,188 @@
+"""What goes over the wire, as the OpenAPI description tells it: the agent's own records, and these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from sparingly.live.agent.ticket_records import Answered, Entry, Statistics, Ticket, Waiting
+
+Label = StrictBool | StrictInt | StrictFloat | StrictStr
+Id = Annotated[StrictStr, Field(min_length=1, max_length=200)]
+
+
+class Strict(BaseModel):
+    """A body whose every field is known."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PayloadIn(Strict):
+    """What a person looks at: exactly one of an image (base64), a text, or a table of fields."""
+
+    image: StrictStr | None = None
+    text: StrictStr | None = None
+    fields: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr | None] | None = None
+
+
+class ObservationIn(Strict):
+    """One observation: numbers in order or by name, the caller's own id, and what a person would look at."""
+
+    features: list[Any] | dict[str, Any] = Field(description="Numbers, in order or by name; nested lists for an image.")
+    id: Id | StrictInt | None = Field(None, description="Yours; the same call again returns the same ticket.")
+    payload: PayloadIn | None = None
+
+
+class BlockIn(Strict):
+    """Several observations, all taken or none."""
+
+    observations: list[ObservationIn]
+
+
+class TicketsOut(BaseModel):
+    tickets: list[Ticket]
+
+
+class PayloadOut(BaseModel):
+    kind: Literal["image", "text", "fields"]
+    media: str | None = None
+    image: str | None = Field(None, description="base64")
+    text: str | None = None
+    fields: dict[str, Any] | None = None
+
+
+class QuestionOut(BaseModel):
+    """A question, with what its expert needs to see; the agent's guess only if it is to be told before."""
+
+    id: str
+    why: str
+    at: float
+    choices: list[Label]
+    features: list[float]
+    feature_names: list[str] | None
+    payload: PayloadOut | None
+    expert: str | None
+    until: float | None
+    prediction: Label | None = None
+
+
+class QuestionsOut(BaseModel):
+    questions: list[QuestionOut]
+    open: int
+    today: dict[str, float]
+
+
+class TicketIn(Strict):
+    ticket: Id
+
+
+class AnswerIn(TicketIn):
+    label: Label
+
+
+class DoneOut(BaseModel):
+    """What stands now; the agent's guess once it may be told."""
+
+    ticket: str
+    status: str
+    label: Label | None = None
+    prediction: Label | None = None
+    today: dict[str, float] | None = None
+
+
+class UndoneOut(BaseModel):
+    """The question, lent again to whoever took the answer back."""
+
+    question: QuestionOut
+
+
+class HistoryOut(BaseModel):
+    tickets: list[Entry]
+    next: str | None = Field(None, description="Pass as `after` for the tickets that follow.")
+
+
+class BoardOut(BaseModel):
+    """Everything the dashboard draws."""
+
+    events: int = Field(description="The number of the last event that it tells of.")
+    statistics: Statistics
+    over_time: list[Statistics]
+    experts: list[Answered]
+    recent: list[Entry]
+    open: list[Waiting]
+
+
+class CostIn(Strict):
+    announced: Label
+    true: Label
+    cost: float = Field(allow_inf_nan=False)
+
+
+class AgentIn(Strict):
+    """A new agent."""
+
+    name: StrictStr = Field(pattern="^[a-z][a-z0-9_]{0,39}$")
+    classes: list[Label] = Field(min_length=2, max_length=1000)
+    n_features: Annotated[StrictInt, Field(ge=1)] | None = None
+    costs: list[CostIn] | None = Field(None, description="Costs of mistakes that are not 1.")
+    query_cost: float = Field(1.0, allow_inf_nan=False)
+    strategy: StrictStr | None = None
+    seed: StrictInt = 0
+    max_open: Annotated[StrictInt, Field(ge=0)] | None = None
+    max_per_hour: Annotated[StrictInt, Field(ge=0)] | None = None
+    max_per_day: Annotated[StrictInt, Field(ge=0)] | None = None
+    audit_rate: float = Field(0.0, ge=0, le=1)
+    reveal: Literal["after", "before", "never"] = "after"
+
+
+class RevealIn(Strict):
+    reveal: Literal["after", "before", "never"]
+
+
+class AgentOut(BaseModel):
+    name: str
+    classes: list[Label]
+    shape: list[int] | None
+    feature_names: list[str] | None
+    costs: list[list[float]] = Field(description="[announced or asked, true]")
+    actions: list[str]
+    strategy: str
+    reveal: str
+
+
+class AgentsOut(BaseModel):
+    agents: list[str]
+
+
+class TokenIn(Strict):
+    name: StrictStr = Field(min_length=1, max_length=80)
+    role: Literal["producer", "expert", "host", "admin"]
+
+
+class TokenOut(BaseModel):
+    id: str
+    name: str
+    role: str
+    created: float
+    revoked: float | None = None
+
+
+class NewTokenOut(TokenOut):
+    token: str = Field(description="The secret, told this once.")
+
+
+class TokensOut(BaseModel):
+    tokens: list[TokenOut]
+
+
+class AuditOut(BaseModel):
+    lines: list[dict[str, Any]]
+
+
+class HealthOut(BaseModel):
+    status: str
+
+
+class ErrorOut(BaseModel):
+    error: str

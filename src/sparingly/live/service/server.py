@@ -1,0 +1,88 @@
+"""Running the service: an address, a first token, and an orderly end."""
+
+from __future__ import annotations
+
+import importlib
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+import uvicorn
+
+from sparingly.live.agent.errors import AgentError, StoreError
+from sparingly.live.service.app import create_app
+from sparingly.live.service.auth.tokens import ADMIN
+from sparingly.live.service.service import Service
+
+GRACE = 5
+
+
+class Server(uvicorn.Server):
+    """Lets the listeners of live updates go as soon as it is told to stop, for they would never go by themselves."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self._service.events.stop()
+        super().handle_exit(sig, frame)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket, so that the address is known to be free before anything is promised; port 0 finds one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        why = getattr(error, "strerror", None) or error
+        raise StoreError(f"{host}:{port} cannot be listened on: {why}; --host and --port choose another") from None
+    listener.listen(1024)
+    return listener
+
+
+def address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def first_token(service: Service) -> str | None:
+    """A token for the admin of a service that has none."""
+    if any(token.role == ADMIN and token.revoked is None for token in service.tokens.list()):
+        return None
+    return service.tokens.create(_free_name(service), ADMIN)[1]
+
+
+def first_agent(service: Service, name: str, classes: list[str], settings: dict[str, Any]) -> None:
+    """Make the agent if it is not there; one that is must have these classes, if any are told."""
+    names = service.agents.names()
+    if name not in names:
+        if not classes:
+            if names:
+                return
+            raise AgentError("there is no agent yet: name its classes, as in --classes cat,dog")
+        service.agents.create(name, classes=classes, **settings)
+    elif classes and [str(c) for c in service.agents.get(name).classes] != classes:
+        there = ", ".join(map(str, service.agents.get(name).classes))
+        raise AgentError(f"the agent {name!r} has the classes {there}, not {', '.join(classes)}: choose another name")
+
+
+def run(service: Service, listener: socket.socket, *, log_level: str = "warning", routers: Sequence[str] = ()) -> None:
+    """Serve until told to stop; what was begun is finished. `routers` names modules whose routes are served too."""
+    config = uvicorn.Config(
+        create_app(service, routers=[importlib.import_module(name).router for name in routers]),
+        log_level=log_level,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=30,
+    )
+    Server(config, service).run(sockets=[listener])
+
+
+def _free_name(service: Service) -> str:
+    taken = {token.name for token in service.tokens.list() if token.revoked is None}
+    return next(name for name in ("admin", *(f"admin {i}" for i in range(2, 10_000))) if name not in taken)

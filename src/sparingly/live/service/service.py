@@ -1,0 +1,88 @@
+"""What the routes share: the agents, who may do what, and threads for everything that waits."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import functools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+from fastapi import Depends, Path, Request
+
+from sparingly.live.agent.agent import Agent
+from sparingly.live.service.agent_directory import NAME, Agents
+from sparingly.live.service.audit import Audit
+from sparingly.live.service.auth.authentication import Access
+from sparingly.live.service.auth.sessions import Sessions
+from sparingly.live.service.auth.tokens import Tokens
+from sparingly.live.service.dashboard_cache import Boards
+from sparingly.live.service.service_database import Book
+from sparingly.live.service.service_limits import ServiceLimits
+from sparingly.live.service.web.events import Events
+from sparingly.live.service.web.metrics import Metrics
+from sparingly.live.service.web.observation_batching import Together
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+THREADS = 48
+"""Calls of agents that may wait at the same time; those that wait for the disk are written together."""
+
+
+class Service:
+    """The parts of a running service."""
+
+    def __init__(self, place: str, limits: ServiceLimits | None = None, *, secure_cookie: bool = True) -> None:
+        self.limits = limits or ServiceLimits()
+        self.secure_cookie = secure_cookie
+        self.book = Book(place)
+        self.tokens = Tokens(self.book)
+        self.sessions = Sessions(self.book, self.tokens)
+        self.audit = Audit(self.book)
+        self.agents = Agents(self.book)
+        self.access = Access(self.tokens, self.sessions, self.limits)
+        self.boards = Boards(self.agents)
+        self.metrics = Metrics()
+        self.metrics.watch(self.boards)
+        self.events = Events()
+        self.together = Together()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
+
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run what may wait for a disk or a database beside the event loop."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, functools.partial(function, *args, **kwargs))
+
+    async def agent(self, name: str) -> Agent:
+        return self.agents.get(name) if self.agents.is_open(name) else await self.call(self.agents.get, name)
+
+    def close(self) -> None:
+        self.events.stop()
+        self._threads.shutdown(wait=True)
+        self.agents.close()
+        self.book.close()
+
+
+async def service_of(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+async def agent_of(
+    request: Request, agent: Annotated[str, Path(description="The agent's name.", pattern=f"^{NAME}$")]
+) -> Agent:
+    return await (await service_of(request)).agent(agent)
+
+
+def midnight() -> float:
+    """When today began, where the service runs."""
+    today = datetime.datetime.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    return today.timestamp()
+
+
+Here = Annotated[Service, Depends(service_of)]
+TheAgent = Annotated[Agent, Depends(agent_of)]
+Name = Annotated[str, Path(description="The agent's name.", pattern=f"^{NAME}$")]
+Json = dict[str, Any]

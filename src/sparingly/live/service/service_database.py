@@ -1,0 +1,153 @@
+"""What the service itself remembers, beside its agents: tokens, sessions, the agents' names, who did what."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Double,
+    Engine,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    create_engine,
+    event,
+    make_url,
+    text,
+)
+from sqlalchemy.exc import SQLAlchemyError
+
+from sparingly.live.agent.errors import StoreError
+
+SCHEMA = "sparingly_service"
+
+metadata = MetaData()
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("revoked", Double),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("digest", LargeBinary, primary_key=True),
+    Column("token", Text, nullable=False, index=True),
+    Column("csrf", Text, nullable=False),
+    Column("expires", Double, nullable=False),
+)
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("reveal", Text, nullable=False),
+    Column("created", Double, nullable=False),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("at", Double, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("token", Text, nullable=False),
+    Column("did", Text, nullable=False),
+    Column("agent", Text),
+    Column("ticket", Text),
+    Column("detail", Text),
+)
+
+
+class Book:
+    """The service's own tables: `service.db` in a folder, or a schema of a PostgreSQL database.
+
+    Several processes may have it open, so that a token made or revoked at the command line counts at once.
+
+    Parameters
+    ----------
+    place
+        A folder, made if it is not there, or the URL of a PostgreSQL database.
+    """
+
+    def __init__(self, place: str | os.PathLike[str]) -> None:
+        self.place = str(place)
+        self.is_postgres = self.place.startswith(("postgresql://", "postgres://", "postgresql+"))
+        with self._explained():
+            self._engine = _postgres(self.place) if self.is_postgres else _sqlite(Path(place))
+            self._make()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with self._explained(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        with self._explained(), self._engine.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def agent_place(self, name: str) -> str:
+        """Where the agent of this name lives: a file of its own, or a schema."""
+        if self.is_postgres:
+            url = make_url(self.place).update_query_dict({"agent": f"agent_{name}"})
+            return url.render_as_string(hide_password=False)
+        return str(Path(self.place) / f"{name}.agent.db")
+
+    def _make(self) -> None:
+        with self._engine.begin() as connection:
+            if self.is_postgres:
+                connection.execute(text("SELECT pg_advisory_xact_lock(3, 0)"))
+                connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
+            metadata.create_all(connection)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            raise StoreError(f"the service's own tables: {said}") from None
+
+
+def _sqlite(folder: Path) -> Engine:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = folder / "service.db"
+        if not file.exists():
+            os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreError(f"the folder {folder} cannot be used: {error.strerror}") from None
+    engine = create_engine(f"sqlite:///{file.resolve()}", connect_args={"check_same_thread": False, "timeout": 30})
+    event.listen(engine, "connect", _prepare)
+    return engine
+
+
+def _prepare(connection: sqlite3.Connection, record: Any) -> None:
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+
+
+def _postgres(url: str) -> Engine:
+    parsed = make_url(url).difference_update_query(["agent"]).set(drivername="postgresql+psycopg")
+    arguments = {"options": f"-csearch_path={SCHEMA}", "connect_timeout": 5, "application_name": "sparingly"}
+    return create_engine(parsed, pool_pre_ping=True, connect_args=arguments)

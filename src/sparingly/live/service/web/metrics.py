@@ -1,0 +1,72 @@
+"""What Prometheus reads: calls and how long they took, observations, answers, and how each agent stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from sparingly.live.agent.errors import AgentError
+
+if TYPE_CHECKING:
+    from sparingly.live.service.dashboard_cache import Boards
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """The counters of one service process, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "sparingly_requests", "Calls served.", ["route", "method", "status"], registry=self.registry
+        )
+        self._seconds = Histogram(
+            "sparingly_request_seconds", "How long calls took.", ["route"], buckets=SECONDS, registry=self.registry
+        )
+        self.observations = Counter(
+            "sparingly_observations", "Observations acknowledged.", ["agent"], registry=self.registry
+        )
+        self.answers = Counter("sparingly_answers", "What people did.", ["agent", "did"], registry=self.registry)
+
+    def served(self, route: str, method: str, status: int, seconds: float) -> None:
+        self._requests.labels(route, method if method.isalpha() and len(method) < 8 else "other", str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def watch(self, boards: Boards) -> None:
+        """Tell of the agents too."""
+        self.registry.register(_Standing(boards))
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)
+
+
+class _Standing(Collector):
+    """The statistics of every open agent, when they are asked for."""
+
+    NAMES = ("observations", "questions", "answered", "open", "cost", "accuracy", "always_asking", "never_asking")
+
+    def __init__(self, boards: Boards) -> None:
+        self._boards = boards
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        families = {
+            name: GaugeMetricFamily(f"sparingly_agent_{name}", f"The agent's {name}.", labels=["agent"])
+            for name in self.NAMES
+        }
+        for agent in self._boards.agents():
+            try:
+                told = self._boards.statistics(agent)
+            except AgentError:
+                continue
+            for name, family in families.items():
+                if told[name] is not None:
+                    family.add_metric([agent], float(told[name]))
+        yield from families.values()

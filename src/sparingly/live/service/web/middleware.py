@@ -1,0 +1,165 @@
+"""The gate in front of every route: who calls, how often and how much; and what every response carries.
+
+Callers are known before the first byte of a body is read, so that a stranger cannot make the service read one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import Any
+
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sparingly.live.agent.errors import StoreError
+from sparingly.live.service.auth.authentication import CSRF_HEADER, SAFE, Access, check_csrf, check_origin
+from sparingly.live.service.web.error_responses import RefusalError, refusal_response, unforeseen_response
+from sparingly.live.service.web.metrics import Metrics
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""No inline script or style, nothing from elsewhere; images come inside the questions, as data."""
+
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+GUARDED = ("/api/", "/metrics")
+
+TOO_LARGE, LINGER = 413, 10.0
+"""After this status, for so many seconds, the rest of the body is read and thrown away."""
+
+
+class Gate:
+    """Middleware around the whole app."""
+
+    def __init__(self, app: ASGIApp, access: Access, metrics: Metrics, most: int) -> None:
+        self._app = app
+        self._access = access
+        self._metrics = metrics
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        body = _Body(receive, self._most)
+        response = _Response(send, body)
+        try:
+            await self._admit(scope)
+            await self._app(scope, body, response)
+        except RefusalError as refusal:
+            await response.instead(refusal_response(refusal.status, str(refusal), refusal.headers), scope, receive)
+        except StoreError as error:
+            await response.instead(refusal_response(503, str(error), {"Retry-After": "1"}), scope, receive)
+        except Exception as error:
+            await response.instead(unforeseen_response(error), scope, receive)
+        finally:
+            self._metrics.served(_route(scope), scope["method"], response.status, time.perf_counter() - began)
+
+    async def _admit(self, scope: Scope) -> None:
+        connection = HTTPConnection(scope)
+        length = connection.headers.get("content-length", "0")
+        if not length.isascii() or not length.isdigit():
+            raise RefusalError(400, f"content-length is {length!r}")
+        guarded = scope["path"].startswith(GUARDED)
+        changes = scope["method"] not in SAFE
+        if changes:
+            check_origin(connection)
+        if scope["path"].startswith("/static/") or scope["path"] in ("/health", "/ready"):
+            return
+        who = await self._access.identify(connection)
+        scope["sparingly.identity"] = who
+        if guarded and who is None:
+            raise RefusalError(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
+        if who is not None:
+            self._access.slow_down(who)
+        if guarded and changes and who is not None:
+            check_csrf(who, connection.headers.get(CSRF_HEADER))
+        if int(length) > self._most:
+            raise RefusalError(
+                TOO_LARGE, f"the body has {length} bytes: {self._most} are the most", {"Connection": "close"}
+            )
+
+
+class _Body:
+    """Receives a body and counts it."""
+
+    def __init__(self, receive: Receive, most: int) -> None:
+        self._receive = receive
+        self._most = self._left = most
+        self._ended = False
+
+    async def __call__(self) -> Message:
+        message = await self._next()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            # Of all exceptions, FastAPI lets only this one through while it reads a body.
+            raise HTTPException(TOO_LARGE, f"the body has more than {self._most} bytes")
+        return message
+
+    async def throw_away(self) -> None:
+        """Read the rest and forget it, for a while: many clients listen only when they have sent everything."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER):
+                while not self._ended:
+                    await self._next()
+
+    async def _next(self) -> Message:
+        message = await self._receive()
+        self._ended = message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+
+class _Response:
+    """Sends a response with the headers that every one carries, and remembers whether it has begun."""
+
+    def __init__(self, send: Send, body: _Body) -> None:
+        self._send = send
+        self._body = body
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            headers.setdefault("Cache-Control", "no-store")
+        elif self.status == TOO_LARGE and not message.get("more_body", False):
+            # Once the response has ended the server closes the connection, and what it has not read then resets it.
+            await self._send({**message, "more_body": True})
+            await self._body.throw_away()
+            message = {"type": "http.response.body", "body": b""}
+        await self._send(message)
+
+    async def instead(self, response: Any, scope: Scope, receive: Receive) -> None:
+        """Send a refusal, unless a response has begun already and can only be broken off."""
+        if not self.status:
+            await response(scope, receive, self)
+
+
+def _route(scope: Scope) -> str:
+    """The route's pattern, so that names and ids make no new series."""
+    return str(getattr(scope.get("route"), "path", "none"))

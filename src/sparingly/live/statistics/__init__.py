@@ -1,0 +1,1 @@
+"""How an agent is doing: counts of tickets and estimates from them."""

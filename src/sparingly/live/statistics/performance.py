@@ -1,0 +1,151 @@
+"""How an agent is doing, estimated honestly.
+
+Labels come for the observations that the agent asked about, which are the hard ones: their share of right predictions
+says little about the announcements. What is left to chance says more. A question that was asked with probability p < 1
+stands for (1 - p) / p announcements of its kind (Horvitz and Thompson, 1952, "A generalization of sampling without
+replacement from a finite universe"), and one that was certain to be asked for none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparingly.games import Game
+from sparingly.live.agent.ticket_records import ANSWERED, OPEN, SKIPPED, UNKNOWN, WITHDRAWN, Statistics
+from sparingly.live.statistics.ticket_counts import ANNOUNCED, DRAWN, Group, Tally, merged
+
+ENOUGH = 30
+"""So many questions left to chance, and the classes' shares are taken from them rather than from the predictions."""
+
+
+def statistics(tally: Tally, game: Game) -> Statistics:
+    """How the agent has done up to now."""
+    groups = tally.total()
+    return _summary(groups, _drawn_share(groups), game)
+
+
+def over_time(tally: Tally, game: Game, points: int = 50) -> list[Statistics]:
+    """The same after each of so many parts of its life: everything up to there, and the accuracy of that part."""
+    parts = tally.parts(points)
+    rate = _drawn_share(group for part in parts for group in part)
+    so_far: list[Group] = []
+    told = []
+    for part in parts:
+        so_far = merged([*so_far, *part])
+        told.append(_with_accuracy_of(_summary(so_far, rate, game), _summary(part, rate, game)))
+    return told
+
+
+def _drawn_share(groups: Iterable[Group]) -> float:
+    """The share of random questions where the strategy does not tell the chance of each."""
+    counts: Counter[str] = Counter()
+    for group in groups:
+        counts[group.chance] += group.number
+    drawn, announced = counts[DRAWN], counts[ANNOUNCED]
+    return drawn / (drawn + announced) if drawn + announced else 1.0
+
+
+@dataclass
+class _Sample:
+    """Sums over the questions that were left to chance."""
+
+    weight: float = 0.0
+    squares: float = 0.0
+    right: float = 0.0
+    cost: float = 0.0
+    shares: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    """How many observations each class stands for."""
+
+    @property
+    def size(self) -> float:
+        return self.weight**2 / self.squares if self.squares else 0.0
+
+
+def _summary(rows: Sequence[Group], rate: float, game: Game) -> Statistics:
+    sample = _sample(rows, rate, game)
+    status: Counter[str] = Counter()
+    for row in rows:
+        status[row.status] += row.number
+    observations = sum(row.number for row in rows)
+    asked = [row for row in rows if row.asks and row.status != WITHDRAWN]
+    announced = sum(row.number for row in rows if not row.asks)
+    prices = game.costs.max(axis=1)
+    questions_cost = float(sum(row.number * prices[row.action] for row in asked))
+    errors_cost = sample.cost / sample.weight * announced if sample.weight else (None if announced else 0.0)
+    right = sample.right / sample.weight if sample.weight else None
+    low, high = _wilson(right, sample.size) if right is not None else (None, None)
+    return Statistics(
+        observations=observations,
+        questions=sum(row.number for row in rows if row.asks),
+        answered=status[ANSWERED],
+        open=status[OPEN],
+        skipped=status[SKIPPED],
+        unknown=status[UNKNOWN],
+        withdrawn=status[WITHDRAWN],
+        cost=None if errors_cost is None else questions_cost + errors_cost,
+        questions_cost=questions_cost,
+        errors_cost=errors_cost,
+        accuracy=right,
+        accuracy_low=low,
+        accuracy_high=high,
+        sample=sample.size,
+        always_asking=observations * float(min(prices[a] for a in range(game.n_actions) if game.informative_mask[a])),
+        never_asking=_never_asking(rows, sample, game, observations),
+        at=max((row.at for row in rows), default=None),
+    )
+
+
+def _sample(rows: Iterable[Group], rate: float, game: Game) -> _Sample:
+    sample = _Sample()
+    for row in rows:
+        weight, squares, stands_for = row.weight, row.squares, row.stands_for
+        if row.chance == DRAWN and row.asks and row.status == ANSWERED:
+            each = (1 - rate) / rate
+            weight, squares, stands_for = row.number * each, row.number * each * each, row.number / rate
+        if row.label is None or not stands_for:
+            continue
+        sample.shares[row.label] += stands_for
+        sample.weight += weight
+        sample.squares += squares
+        sample.right += weight * (row.prediction == row.label)
+        sample.cost += weight * float(game.costs[row.prediction, row.label])
+    return sample
+
+
+def _never_asking(rows: Sequence[Group], sample: _Sample, game: Game, observations: int) -> float:
+    """The cost of the cheapest constant announcement: by the honest sample, or by labels and predictions until then."""
+    shares: NDArray[np.float64] = np.zeros(game.n_outcomes)
+    if sample.size >= ENOUGH:
+        for label, share in sample.shares.items():
+            shares[label] = share
+    else:
+        for row in rows:
+            shares[row.prediction if row.label is None else row.label] += row.number
+    total = shares.sum()
+    constant = game.costs[: game.n_outcomes] @ shares
+    return float(constant.min() / total * observations) if total else 0.0
+
+
+def _wilson(share: float, size: float, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's 95 % interval for a share seen in a sample.
+
+    >>> low, high = _wilson(0.9, 100)
+    >>> round(low, 3), round(high, 3)
+    (0.826, 0.945)
+    """
+    middle = (share + z * z / (2 * size)) / (1 + z * z / size)
+    half = z / (1 + z * z / size) * math.sqrt(share * (1 - share) / size + z * z / (4 * size * size))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _with_accuracy_of(so_far: Statistics, part: Statistics) -> Statistics:
+    told = dict(so_far)
+    for name in ("accuracy", "accuracy_low", "accuracy_high", "sample"):
+        told[name] = part[name]
+    return Statistics(**told)

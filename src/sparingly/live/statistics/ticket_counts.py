@@ -1,0 +1,162 @@
+"""Counts of all tickets by what they have in common, kept up to date: only where something happened is counted again.
+
+Tickets are counted in blocks, by their places in the journal. The journal tells which tickets have changed since the
+last look, and only their blocks are read again. There are never more than `MOST` blocks: as the journal grows, each
+takes in its neighbour.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from sqlalchemy import Connection, Double, and_, case, cast, func, select
+
+from sparingly.live.agent.ticket_records import ANSWERED
+from sparingly.live.store.schema import journal, tickets
+
+MOST = 1024
+
+TOLD, DRAWN, ANNOUNCED, CERTAIN = "told", "drawn", "announced", "certain"
+"""What is known of the chance that a ticket is a question: the strategy tells it; it was drawn at random with a chance
+that the counts tell; it was announced where it might have been drawn; it was sure to be asked."""
+
+
+class Group(NamedTuple):
+    """Tickets that have the first six in common, and sums over those of them that are labelled questions."""
+
+    status: str
+    asks: bool
+    action: int
+    prediction: int
+    label: int | None
+    chance: str
+    number: int
+    weight: float
+    """Of (1 - p) / p, where p is the chance to be asked: the announcements that they stand for."""
+    squares: float
+    """Of the squares of the same."""
+    stands_for: float
+    """Of 1 / p: the observations that they stand for."""
+    at: float
+    """When the last of them came."""
+
+
+KEYS = 6
+
+
+class Tally:
+    """The groups of an agent's tickets."""
+
+    def __init__(self) -> None:
+        self._size = 1
+        self._seen = 0
+        self._blocks: dict[int, list[Group]] = {}
+        self._lock = threading.Lock()
+
+    def update(self, connection: Connection) -> None:
+        """Count what has happened since the last time."""
+        head = int(connection.execute(select(func.max(journal.c.seq))).scalar() or 0)
+        with self._lock:
+            if head <= self._seen:
+                return
+            while head > MOST * self._size:
+                self._grow()
+            found: dict[int, list[Group]] = {}
+            for first, last in runs(self._touched(connection, head)):
+                found.update({block: [] for block in range(first, last + 1)})
+                for block, group in _counted(connection, self._size, first, last):
+                    found[block].append(group)
+            self._blocks.update(found)
+            self._seen = head
+
+    def total(self) -> list[Group]:
+        """All tickets."""
+        with self._lock:
+            return merged(group for groups in self._blocks.values() for group in groups)
+
+    def parts(self, count: int) -> list[list[Group]]:
+        """The same in at most so many parts of about the same length, in the order in which the tickets came."""
+        with self._lock:
+            blocks = {block: groups for block, groups in self._blocks.items() if groups}
+        length = math.ceil((max(blocks, default=0) + 1) / count)
+        parts: dict[int, list[Group]] = {}
+        for block in sorted(blocks):
+            parts.setdefault(block // length, []).extend(blocks[block])
+        return [merged(groups) for groups in parts.values()]
+
+    def _touched(self, connection: Connection, head: int) -> list[int]:
+        if not self._seen:
+            return list(range((head - 1) // self._size + 1))
+        since = and_(journal.c.seq > self._seen, journal.c.seq <= head)
+        found = select(((journal.c.ticket - 1) // self._size).label("block")).where(since).distinct()
+        return sorted(int(row.block) for row in connection.execute(found))
+
+    def _grow(self) -> None:
+        """Each block takes in its neighbour."""
+        pairs: dict[int, list[Group]] = {}
+        for block, groups in self._blocks.items():
+            pairs.setdefault(block // 2, []).extend(groups)
+        self._blocks = {block: merged(groups) for block, groups in pairs.items()}
+        self._size *= 2
+
+
+def merged(groups: Iterable[Group]) -> list[Group]:
+    """Groups of the same kind put together."""
+    sums: dict[tuple[object, ...], Group] = {}
+    for group in groups:
+        key = group[:KEYS]
+        other = sums.get(key)
+        if other is not None:
+            group = other._replace(
+                number=other.number + group.number,
+                weight=other.weight + group.weight,
+                squares=other.squares + group.squares,
+                stands_for=other.stands_for + group.stands_for,
+                at=max(other.at, group.at),
+            )
+        sums[key] = group
+    return list(sums.values())
+
+
+def runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Rising numbers as runs without gaps.
+
+    >>> list(runs([1, 2, 3, 7, 9, 10]))
+    [(1, 3), (7, 7), (9, 10)]
+    """
+    first = last = None
+    for number in numbers:
+        if first is None or last is None or number != last + 1:
+            if first is not None and last is not None:
+                yield first, last
+            first = number
+        last = number
+    if first is not None and last is not None:
+        yield first, last
+
+
+def _counted(connection: Connection, size: int, first: int, last: int) -> Iterator[tuple[int, Group]]:
+    """The groups of each block from the first to the last."""
+    t = tickets.c
+    known = case((t.chance.is_not(None), TOLD), (t.audit, DRAWN), (~t.wanted, ANNOUNCED), else_=CERTAIN)
+    chance = case((t.chance.is_not(None), t.chance), (t.audit, None), (t.asks, 1.0), else_=None)
+    labelled = and_(t.asks, t.status == ANSWERED, t.label.is_not(None), chance > 0)
+    one = (
+        select(
+            ((t.seq - 1) // size).label("block"),
+            *(t.status, t.asks, t.action, t.prediction, t.label, known.label("chance"), t.at),
+            cast(case((labelled, (1.0 - chance) / chance), else_=0.0), Double).label("weight"),
+            cast(case((labelled, 1.0 / chance), else_=0.0), Double).label("stands_for"),
+        )
+        .where(and_(t.seq > first * size, t.seq <= (last + 1) * size))
+        .subquery()
+        .c
+    )
+    keys = [one.block, one.status, one.asks, one.action, one.prediction, one.label, one.chance]
+    squares = func.sum(one.weight * one.weight)
+    sums = [func.count(), func.sum(one.weight), squares, func.sum(one.stands_for), func.max(one.at)]
+    for block, *group in connection.execute(select(*keys, *sums).group_by(*keys)):
+        yield int(block), Group(*group)

@@ -1,0 +1,140 @@
+"""Whether an agent's database is whole, and if not, what can be recovered."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import DBAPIError
+
+from sparingly.learning import state_files
+from sparingly.live.agent.errors import StoreError
+from sparingly.live.agent.ticket_records import ANSWERED, SKIPPED
+from sparingly.live.store import snapshots as states
+from sparingly.live.store.facts import floor
+from sparingly.live.store.journal import CORRECTED, OBSERVED, REOPENED
+from sparingly.live.store.salvage import salvage
+from sparingly.live.store.schema import journal, observations, snapshots, tickets
+from sparingly.live.store.store import Store
+
+
+@dataclass
+class Report:
+    """What was found; `problems` is empty if all is well."""
+
+    problems: list[str] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def check(path: str | os.PathLike[str]) -> Report:
+    """Look at everything in an agent's database; changes nothing."""
+    report = Report()
+    if "://" not in os.fspath(path):
+        _check_pages(Path(path), report)
+    try:
+        store = Store.open(path, claim=False)
+        try:
+            with store.reading() as connection:
+                for finding in (_journal, _features, _snapshots):
+                    finding(connection, report)
+        finally:
+            store.close()
+    except (StoreError, DBAPIError) as error:
+        report.problems.append(str(error).splitlines()[0])
+    if not report.ok and "://" not in os.fspath(path) and Path(path).is_file():
+        report.facts.append(str(salvage(path)))
+    return report
+
+
+def _check_pages(path: Path, report: Report) -> None:
+    if not path.is_file():
+        raise StoreError(f"{path} does not exist")
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            for (line,) in connection.execute("PRAGMA integrity_check(5)"):
+                if line != "ok":
+                    report.problems += [f"{path}: {one}" for one in line.splitlines()]
+    except sqlite3.DatabaseError as error:
+        report.problems.append(f"{path}: {error}")
+
+
+def _journal(connection: Connection, report: Report) -> None:
+    """The journal is numbered without gaps, and the tickets stand as it says."""
+    first, last, count = connection.execute(
+        select(func.min(journal.c.seq), func.max(journal.c.seq), func.count()).select_from(journal)
+    ).one()
+    labels = connection.execute(
+        select(func.count()).select_from(tickets).where(tickets.c.status == ANSWERED)
+    ).scalar_one()
+    observed = connection.execute(select(func.count()).select_from(tickets)).scalar_one()
+    report.facts.append(f"{count} events, {observed} tickets, {labels} of them labelled")
+    if count and (first, last) != (1, count):
+        report.problems.append(f"the journal has {count} events between {first} and {last}: {last - count} are missing")
+    stands = {row.seq: row for row in connection.execute(select(tickets.c.seq, tickets.c.status, tickets.c.label))}
+    told = _told(connection)
+    for seq, (status, label) in told.items():
+        row = stands.pop(seq, None)
+        if row is None:
+            report.problems.append(f"the ticket observed at event {seq} is missing")
+        elif status is not None and (row.status, row.label) != (status, label):
+            report.problems.append(
+                f"ticket {seq} is {row.status} ({row.label}) but the journal says {status} ({label})"
+            )
+    report.problems += [f"ticket {seq} is not in the journal" for seq in stands]
+
+
+def _told(connection: Connection) -> dict[int, tuple[str | None, int | None]]:
+    """How each ticket stands by the journal; None where its observation alone does not tell."""
+    told: dict[int, tuple[str | None, int | None]] = {}
+    rows = connection.execute(
+        select(journal.c.kind, journal.c.ticket, journal.c.label, journal.c.expert).order_by(journal.c.seq)
+    )
+    for kind, ticket, label, expert in rows:
+        if kind in (OBSERVED, REOPENED):
+            told[ticket] = (None, None)
+        elif kind == CORRECTED:
+            told[ticket] = (ANSWERED, label)
+        elif kind != SKIPPED or expert is None:
+            told[ticket] = (kind, label)
+    return told
+
+
+def _features(connection: Connection, report: Report) -> None:
+    """Every observation after the floor has its features."""
+    missing = connection.execute(
+        select(func.count())
+        .select_from(tickets.outerjoin(observations, observations.c.ticket == tickets.c.seq))
+        .where(tickets.c.seq > floor(connection), observations.c.ticket.is_(None))
+    ).scalar_one()
+    if missing:
+        report.problems.append(f"the features of {missing} observations are missing")
+
+
+def _snapshots(connection: Connection, report: Report) -> None:
+    whole = [position for position, _ in _whole(connection)]
+    places = states.places(connection)
+    for position in places:
+        if position not in whole:
+            report.problems.append(f"the snapshot at event {position} is damaged")
+    if places and not whole and floor(connection):
+        report.problems.append("no snapshot is whole: the learner cannot be continued")
+    report.facts.append(f"{len(whole)} whole snapshots" + (f", the last at event {max(whole)}" if whole else ""))
+
+
+def _whole(connection: Connection) -> Iterator[tuple[int, Any]]:
+    for row in connection.execute(select(snapshots)):
+        try:
+            if states.is_whole(row):
+                yield row.seq, state_files.load(row.state)
+        except ValueError:
+            continue

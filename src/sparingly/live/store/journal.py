@@ -1,0 +1,90 @@
+"""The journal: everything that happened, in order, and how it is read back to a learner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, and_, func, select
+
+from sparingly.live.agent.features import Vector
+from sparingly.live.store.bulk_insert import add
+from sparingly.live.store.schema import journal, observations
+
+OBSERVED, CORRECTED, REOPENED = "observed", "corrected", "reopened"
+"""The kinds of event; the others are the statuses that they lead to."""
+
+CHUNK = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a learner needs to know of one event; `x` is None if the features are no longer kept."""
+
+    seq: int
+    kind: str
+    ticket: int
+    action: int | None
+    symbol: int | None
+    voids: int | None
+    x: bytes | None
+
+    @property
+    def teaches(self) -> bool:
+        return self.symbol is not None
+
+
+_EVENTS = select(
+    journal.c.seq,
+    journal.c.kind,
+    journal.c.ticket,
+    journal.c.action,
+    journal.c.symbol,
+    journal.c.voids,
+    observations.c.x,
+).outerjoin(observations, observations.c.ticket == journal.c.ticket)
+
+
+def append(connection: Connection, events: Sequence[Mapping[str, Any]]) -> None:
+    """Write events, whose numbers the caller has chosen from the head on."""
+    columns = {"action": None, "symbol": None, "label": None, "voids": None, "expert": None}
+    add(connection, journal, [{**columns, **event} for event in events])
+
+
+def events(connection: Connection, after: int, upto: int) -> list[Event]:
+    """The next events for a learner, in order, at most a chunk of them."""
+    found = _EVENTS.where(and_(journal.c.seq > after, journal.c.seq <= upto)).order_by(journal.c.seq).limit(CHUNK)
+    return [Event(*row) for row in connection.execute(found)]
+
+
+def teaching(connection: Connection, after: int, upto: int) -> list[Event]:
+    """The answers and corrections among the events."""
+    within = and_(journal.c.seq > after, journal.c.seq <= upto, journal.c.symbol.is_not(None))
+    return [Event(*row) for row in connection.execute(_EVENTS.where(within).order_by(journal.c.seq))]
+
+
+def count_observed(connection: Connection, after: int, upto: int) -> int:
+    """How many observations came."""
+    within = and_(journal.c.seq > after, journal.c.seq <= upto, journal.c.kind == OBSERVED)
+    return int(connection.execute(select(func.count()).where(within)).scalar_one())
+
+
+def voided(connection: Connection, after: int, upto: int) -> frozenset[int]:
+    """The numbers, above `after`, of the answers that an event up to `upto` has taken back."""
+    rows = connection.execute(select(journal.c.voids).where(and_(journal.c.voids > after, journal.c.seq <= upto)))
+    return frozenset(int(row.voids) for row in rows)
+
+
+def rewrites(connection: Connection, position: int, upto: int) -> bool:
+    """Whether an event after `position` takes back something at or before it."""
+    found = select(journal.c.seq).where(
+        and_(journal.c.voids <= position, journal.c.seq > position, journal.c.seq <= upto)
+    )
+    return connection.execute(found.limit(1)).first() is not None
+
+
+def vector(data: bytes, shape: tuple[int, ...]) -> Vector:
+    """Features as they were stored."""
+    return np.frombuffer(data, dtype="<f4").reshape(shape).astype(np.float32)

@@ -1,0 +1,84 @@
+"""Snapshots of the learner: the journal up to a place, boiled down to a state, so that opening is quick."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, and_, delete, exists, insert, select
+
+from sparingly.learning import state_files
+from sparingly.live.store.facts import floor, put
+from sparingly.live.store.journal import rewrites
+from sparingly.live.store.schema import journal, observations, snapshots, tickets
+
+
+def write(connection: Connection, position: int, state: bytes, head: int) -> bool:
+    """Keep the state after `position`, unless it is there or an answer before it has been taken back since."""
+    there = connection.execute(select(snapshots.c.seq).where(snapshots.c.seq == position)).first()
+    if there is not None or rewrites(connection, position, head):
+        return False
+    row = {"seq": position, "at": time.time(), "digest": _digest(state), "state": state}
+    connection.execute(insert(snapshots), row)
+    return True
+
+
+def valid(connection: Connection) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The states that can be continued from, latest first; damaged ones are passed over."""
+    for position in places(connection):
+        found = select(snapshots.c.digest, snapshots.c.state).where(snapshots.c.seq == position)
+        row = connection.execute(found).first()
+        if row is not None and is_whole(row):
+            yield position, state_files.load(row.state)
+
+
+def is_whole(row: Any) -> bool:
+    """Whether a snapshot is what was written."""
+    return _digest(row.state) == bytes(row.digest)
+
+
+def places(connection: Connection) -> list[int]:
+    """Where there are snapshots that no later event has made stale, latest first."""
+    later = journal.alias()
+    stale = exists().where(and_(later.c.voids <= snapshots.c.seq, later.c.seq > snapshots.c.seq))
+    rows = connection.execute(select(snapshots.c.seq).where(~stale).order_by(snapshots.c.seq.desc()))
+    return [int(row.seq) for row in rows]
+
+
+def thin(connection: Connection, head: int, keep: int) -> None:
+    """Keep few snapshots, at doubling distances, and only the features that a replay or an export may need.
+
+    The two latest stay, in case one is damaged; of the rest the oldest for each doubling of the distance to the head,
+    back to the first that is more than `keep` events old. Features of unlabelled observations before that are dropped.
+    """
+    found = places(connection)
+    kept, ages = set(found[:2]), set()
+    for place in reversed(found):
+        age = (head - place).bit_length()
+        if head - place <= keep and age not in ages:
+            kept.add(place)
+            ages.add(age)
+    too_old = [place for place in found if place not in kept and head - place > keep]
+    if too_old:
+        kept.add(max(too_old))
+    connection.execute(delete(snapshots).where(snapshots.c.seq.not_in(kept)))
+    oldest = min(kept, default=0)
+    if too_old and oldest > floor(connection):
+        _drop_features(connection, oldest)
+
+
+def _drop_features(connection: Connection, upto: int) -> None:
+    kept = select(tickets.c.seq).where(
+        and_(tickets.c.seq == observations.c.ticket, tickets.c.status.in_(["open", "answered", "skipped", "unknown"]))
+    )
+    before = floor(connection)
+    connection.execute(
+        delete(observations).where(and_(observations.c.ticket > before, observations.c.ticket <= upto, ~exists(kept)))
+    )
+    put(connection, "floor", upto)
+
+
+def _digest(state: bytes) -> bytes:
+    return hashlib.blake2b(state, digest_size=16).digest()

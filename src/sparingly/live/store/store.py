@@ -1,0 +1,181 @@
+"""Where an agent lives: one database, its settings, and transactions that are on disk when they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, Engine, func, insert, inspect, select
+from sqlalchemy.exc import DBAPIError, NoResultFound
+
+from sparingly.live.agent.agent_settings import Settings
+from sparingly.live.agent.errors import AgentError, DamagedError, StoreError
+from sparingly.live.store import snapshots
+from sparingly.live.store.facts import get, put
+from sparingly.live.store.migrations import migrate
+from sparingly.live.store.schema import FORMAT, journal, meta
+from sparingly.live.store.sqlite import WRITES, SQLite
+
+
+class Backend(Protocol):
+    """What differs between databases."""
+
+    name: str
+    polls: bool
+    on_taken: Callable[[], None]
+
+    @property
+    def url(self) -> str: ...
+    def exists(self) -> bool: ...
+    def engine(self) -> Engine: ...
+    def create(self, fill: Callable[[Connection], None]) -> None: ...
+    def claim(self) -> None: ...
+    def release(self) -> None: ...
+    def look_over(self, engine: Engine) -> None: ...
+    def serialize(self, connection: Connection) -> None: ...
+    def learns(self) -> bool: ...
+    def explain(self, error: BaseException) -> StoreError: ...
+
+
+class Store:
+    """An open database of one agent."""
+
+    def __init__(self, backend: Backend, engine: Engine, settings: Settings) -> None:
+        self.backend = backend
+        self.engine = engine
+        self.settings = settings
+        self.pid = os.getpid()
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], settings: Settings, state: bytes | None = None) -> None:
+        """Make an agent's database, whole or not at all, with the state that its strategy begins with."""
+
+        def fill(connection: Connection) -> None:
+            values = {
+                "format": str(FORMAT),
+                "settings": settings.to_json(),
+                "floor": "0",
+                "made": json.dumps(time.time()),
+            }
+            connection.execute(insert(meta), [{"key": key, "value": value} for key, value in values.items()])
+            if state is not None:
+                snapshots.write(connection, 0, state, 0)
+
+        backend = backend_of(path)
+        try:
+            backend.create(fill)
+        except DBAPIError as error:
+            raise backend.explain(error.orig or error) from None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, claim: bool = True) -> Store:
+        """Open an agent's database; `claim=False` only to read, beside the process that has it."""
+        backend = backend_of(path)
+        if not backend.exists():
+            raise StoreError(f"{backend.name} does not exist: make an agent there first")
+        if claim:
+            backend.claim()
+        engine = backend.engine()
+        try:
+            if claim:
+                backend.look_over(engine)
+            store = cls(backend, engine, _read_settings(backend, engine, migrate_old=claim))
+        except BaseException as error:
+            engine.dispose()
+            if claim:
+                backend.release()
+            if isinstance(error, DBAPIError):
+                raise backend.explain(error.orig or error) from None
+            raise
+        return store
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that holds the only right to append to the journal; on disk when it ends."""
+        with self._connected(True) as connection:
+            self.backend.serialize(connection)
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the database."""
+        with self._connected(False) as connection:
+            yield connection
+
+    @contextmanager
+    def _connected(self, writes: bool) -> Iterator[Connection]:
+        if os.getpid() != self.pid:
+            raise StoreError(f"{self.backend.name} was opened by process {self.pid}: open it again in this one")
+        try:
+            with self.engine.connect().execution_options(**{WRITES: writes}) as connection, connection.begin():
+                yield connection
+        except DBAPIError as error:
+            raise self.backend.explain(error.orig or error) from error
+
+    def head(self, connection: Connection) -> int:
+        """The number of the last event in the journal."""
+        return int(connection.execute(_HEAD).scalar() or 0)
+
+    def settle(self, connection: Connection, first: Any) -> None:
+        """Let the first observation say what was not known yet, unless another process's has said it since."""
+        settings = Settings.from_json(get(connection, "settings"))
+        settled = settings.with_schema(settings.schema.settle(first))
+        if settled.names is not None and settings.names is None and self.head(connection):
+            raise AgentError(f"feature {settled.names[0]!r} is named, but the first observation had no names")
+        put(connection, "settings", settled.to_json())
+        self.settings = settled
+
+    def adjust(self, asked_for: Settings) -> None:
+        """Take over what may change while an agent lives: its limits, what it keeps, how it trains."""
+        now: dict[str, Any] = {"limits": asked_for.limits, "keep": asked_for.keep, "training": asked_for.training}
+        if replace(self.settings, **now) != self.settings:
+            with self.writing() as connection:
+                self.settings = replace(Settings.from_json(get(connection, "settings")), **now)
+                put(connection, "settings", self.settings.to_json())
+
+    def close(self) -> None:
+        self.engine.dispose()
+        self.backend.release()
+
+
+_HEAD = select(func.max(journal.c.seq))
+
+
+def backend_of(path: str | os.PathLike[str]) -> Backend:
+    """The backend for a file's path or a database's URL."""
+    text = os.fspath(path)
+    if "://" not in text:
+        return SQLite(path)
+    if not text.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
+        raise StoreError(
+            f"{text.split('://')[0]}:// is not a database an agent can live in: give a file or postgresql://"
+        )
+    from sparingly.live.store.postgres import PostgreSQL
+
+    return PostgreSQL(text.replace("postgres://", "postgresql://", 1))
+
+
+def _read_settings(backend: Backend, engine: Engine, *, migrate_old: bool) -> Settings:
+    with engine.connect() as connection:
+        if not inspect(connection).has_table("meta"):
+            raise StoreError(f"{backend.name} is not an agent's file: it has no table 'meta'")
+        try:
+            version, settings = int(get(connection, "format")), Settings.from_json(get(connection, "settings"))
+        except (NoResultFound, ValueError, KeyError, TypeError) as error:
+            raise DamagedError(f"{backend.name} is damaged: its format or settings cannot be read ({error})") from None
+        if version > FORMAT:
+            raise StoreError(f"{backend.name} has format {version}, newer than {FORMAT}: it needs a newer sparingly")
+    if version < FORMAT:
+        if not migrate_old:
+            raise StoreError(
+                f"{backend.name} has format {version}, older than {FORMAT}: Agent.open brings it up to date"
+            )
+        with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+            backend.serialize(connection)
+            migrate(connection)
+    return settings

@@ -1,0 +1,1 @@
+"""What several strategies share: confidence bounds, classifiers, two networks, linear models, no features."""

@@ -1,0 +1,1 @@
+"""Published algorithms, one a file: of partial monitoring, and of selective sampling."""

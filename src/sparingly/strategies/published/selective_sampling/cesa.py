@@ -1,0 +1,96 @@
+"""Cesa: ask with a probability that falls with the margin and rises with the mistakes seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from sparingly.games import Game
+from sparingly.learning.networks import normal_mlp
+from sparingly.strategies.families.classifier_strategy import ClassifierStrategy, Floats, told
+from sparingly.strategies.families.network_options import one_of
+from sparingly.strategies.strategy import Shape, Why
+
+RELEASED: dict[str, Any] = {"network": normal_mlp, "batch": 1_000_000, "divisor": "labels", "start": "each"}
+"""What the released code has beside its rule: one logit and normal weights, all labels in one batch, an early stop by
+the number of labels, and each action once at first."""
+
+
+class Cesa(ClassifierStrategy):
+    """Selective sampling: asks with a probability that depends on the margin and on the answers so far.
+
+    From the publication: it asks with probability b / (b + |m|), where m is the margin and b = beta sqrt(K + 1), with K
+    the questions whose prediction was wrong. Our reading: the margin is the lead of the best logit over the second, on
+    the network that all strategies share instead of a perceptron (that is `SelectivePerceptron`); the length of an
+    observation, X' in b, is 1, as in the released code. With a late answer, the prediction is that of the day it comes.
+    The released code asks with probability 1 - b / (b + q), where q is the probability of the `positive` class (of the
+    likeliest, for more than two), and its K counts the questions whose prediction was *right*.
+
+    Parameters
+    ----------
+    rule
+        "published" or "released".
+    beta
+        Scales b.
+    positive
+        Of two classes, the one whose probability is q; the released code numbers a table's classes in no fixed order.
+    options
+        `network`, `width`, `depth`, `epochs`, `batch`, `learning_rate`, `schedule`, `stop`, `start`, `device`.
+
+    >>> from sparingly import label_efficient
+    >>> strategy = Cesa(label_efficient(2), 3, rule="published")
+    >>> [round(strategy.probability_to_ask(np.array(p)), 3) for p in ([0.5, 0.5], [0.1, 0.9])]
+    [1.0, 0.313]
+
+    References
+    ----------
+    Cesa-Bianchi, Gentile, Zaniboni (2006). Worst-case analysis of selective sampling for linear classification. JMLR.
+    """
+
+    name = "cesa"
+    summary = "asks at random, the less the larger the margin"
+    reference = "Cesa-Bianchi, Gentile, Zaniboni 2006"
+
+    def __init__(
+        self, game: Game, n_features: Shape, *, rule: str = "released", beta: float = 1.0, **options: Any
+    ) -> None:
+        one_of(("published", "released"), rule=rule)
+        self.positive = int(options.pop("positive", 1))
+        super().__init__(game, n_features, **((RELEASED if rule == "released" else {}) | options))
+        self.rule, self.beta = rule, beta
+        self.counted = 0
+        """K: the questions whose prediction was wrong (published) or right (released)."""
+
+    def probability_to_ask(self, probability: Floats) -> float:
+        """Given the classes' probabilities."""
+        b = self.beta * math.sqrt(self.counted + 1)
+        if self.rule == "released":
+            q = float(probability[self.positive] if len(probability) == 2 else probability.max())
+            return 1 - b / (b + q)
+        second, best = np.log(np.maximum(np.sort(probability)[-2:], 1e-300))
+        return float(b / (b + best - second))
+
+    def _rule(self, probability: Floats) -> tuple[bool, Why]:
+        chance = self.probability_to_ask(probability)
+        asks = bool(self.rng.random() < chance)
+        sentence = "drawn to ask, with probability {chance:.3g}" if asks else "not drawn, with probability {chance:.3g}"
+        return asks, Why(sentence, {"chance": chance})
+
+    def _take(self, x: Tensor, action: int, symbol: int) -> None:
+        right = bool(told(self.game, action, symbol)[int(self._scores(x[None]).argmax())] > 0)
+        self.counted += right == (self.rule == "released")
+        super()._take(x, action, symbol)
+
+    def _identity(self) -> dict[str, Any]:
+        return super()._identity() | {"rule": self.rule}
+
+    def _state(self) -> dict[str, Any]:
+        return super()._state() | {"counted": self.counted}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        super()._restore(state)
+        self.counted = int(state["counted"])

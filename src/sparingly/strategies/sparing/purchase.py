@@ -1,0 +1,125 @@
+"""Whether to buy a label: its worth against its net price, and checks that never end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sparingly.strategies.sparing.refit_schedule import FIRST
+from sparingly.strategies.sparing.worth import Worth
+from sparingly.strategies.strategy import Why
+
+START = 60
+"""Questions asked whatever the model says, at a price of one mistake."""
+CHECK = 0.25
+"""The share of random questions about an announcement that is under suspicion, if there are random questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How far an announcement has been checked.
+
+    Attributes
+    ----------
+    made
+        How often it was made without a reason to ask.
+    left
+        How much probability is still to come until the next random question about it, at most 1.
+    suspect
+        Whether there is evidence that it has gone wrong.
+    """
+
+    made: int = 0
+    left: float = 1.0
+    suspect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One observation as the strategy sees it: what announcing and asking are expected to cost, and what it has.
+
+    Attributes
+    ----------
+    risk, value, price
+        The expected cost of announcing, the disagreement in cost, and the expected price of asking.
+    clock, known, waiting
+        The round, counted from 0; labels and open questions; open questions alone.
+    nearby
+        How many open questions are about the same thing.
+    novelty
+        The squared distance to the nearest label, over its mean on the stream.
+    check
+        How far what would be announced has been checked.
+    """
+
+    risk: float
+    value: float
+    price: float
+    clock: int
+    known: int
+    waiting: int
+    nearby: float = 0.0
+    novelty: float = 1.0
+    check: Check = Check()
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """The rule: buy when the label is worth more, over the rounds to come, than the price less the cost of announcing.
+
+    Attributes
+    ----------
+    unit
+        The largest cost of a mistake.
+    prior_horizon
+        As many rounds are taken to come as there have been, and this many more.
+    audit
+        An announcement made m times is asked about with a probability of audit / m^(1/3), a share as in hard games of
+        partial monitoring, times (1 + novelty) / 2: more often where there is no label near.
+    selection
+        Without it every observation counts as the average one.
+
+    Examples
+    --------
+    >>> rule, worth = Purchase(unit=1.0), Worth(gamma=4.0, average=0.01, each=0.2, risk=0.1, reach=1.0)
+    >>> for value in (0.3, 0.03):
+    ...     print(*rule(Offer(0.4, value, 1.0, clock=999, known=200, waiting=0), worth))
+    True the label is worth 0.90, the question costs 0.60 more than guessing
+    False the label is worth 0.09, the question costs 0.60 more than guessing
+    """
+
+    unit: float
+    prior_horizon: int = 2000
+    audit: float = 0.06
+    selection: bool = True
+
+    def __call__(self, offer: Offer, worth: Worth | None) -> tuple[bool, Why]:
+        """Whether to buy, and why; `worth` is None as long as there is no model."""
+        start = min(START, max(FIRST, round(START * self.unit / max(offer.price, 1e-9))))
+        if offer.known < start:
+            return True, Why("one of the first {start} questions", {"start": start})
+        if worth is None:
+            return self._audits(offer, {})
+        horizon = offer.clock + 1 + self.prior_horizon
+        average = horizon * worth.average / offer.known
+        label = (horizon * worth.each / offer.known * offer.value if self.selection else average) / (1 + offer.nearby)
+        net = offer.price - offer.risk
+        numbers = {"worth": label, "net": net, "risk": offer.risk, "price": offer.price, "average": average}
+        if net < 0:
+            return True, Why("a mistake would cost {risk:.2f} on average, the question {price:.2f}", numbers)
+        if label > net:
+            return True, Why("the label is worth {worth:.2f}, the question costs {net:.2f} more than guessing", numbers)
+        if self.selection and 0 < offer.price - worth.risk < average and not offer.waiting:
+            return True, Why("an average label is worth {average:.2f}, more than it costs", numbers)
+        return self._audits(offer, numbers)
+
+    def _audits(self, offer: Offer, numbers: Mapping[str, float]) -> tuple[bool, Why]:
+        rate = self.audit * (1 + offer.novelty) / 2 / (offer.check.made + 1) ** (1 / 3)
+        rate = CHECK if offer.check.suspect and self.audit > 0 else min(CHECK, rate)
+        audit = offer.check.left <= rate
+        found = {**numbers, "probability": rate, "audit": audit}
+        if audit:
+            return True, Why("a random question, to check what the model is sure of (rate {probability:.4f})", found)
+        if not numbers:
+            return False, Why("waiting for answers", found)
+        return False, Why("the label is worth {worth:.2f}, the question costs {net:.2f} more than guessing", found)

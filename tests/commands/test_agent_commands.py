@@ -1,0 +1,141 @@
+"""`sparingly agent`, as it is typed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pexpect
+import pyarrow.parquet as pq
+import pytest
+
+import sparingly as sp
+from sparingly.commands.main import main
+
+COMMAND = "from sparingly.commands.main import main; main()"
+
+
+def run(
+    *args: str, stdin: str = "", capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+    with pytest.raises(SystemExit) as left:
+        main(["agent", *args])
+    said = capsys.readouterr()
+    return int(left.value.code or 0), said.out, said.err
+
+
+@pytest.fixture
+def sparingly(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    return lambda *args, stdin="": run(*args, stdin=stdin, capsys=capsys, monkeypatch=monkeypatch)
+
+
+def test_a_whole_life(sparingly, path: Path) -> None:  # type: ignore[no-untyped-def]
+    place = str(path)
+    code, said, _ = sparingly(
+        "create", place, "--classes", "cat,dog", "--strategy", "always_ask", "--query-cost", "0.5"
+    )
+    assert (code, said) == (0, f"{place}: 2 classes, strategy always_ask\n")
+    lines = "a,b,id\n1,2,first\n3,4,second\n"
+    code, said, _ = sparingly("observe", place, stdin=lines)
+    assert [json.loads(line)["id"] for line in said.splitlines()] == ["first", "second"]
+    assert sparingly("observe", place, stdin=lines)[1] == said
+    sparingly("observe", place, stdin='{"features": {"a": 5, "b": 6}, "id": "third", "payload": "look here"}\n')
+    assert "look here" in sparingly("questions", place)[1]
+    assert sparingly("answer", place, "first", "dog")[0] == 0
+    code, said, _ = sparingly("answer", place, stdin="1\ns\nq\n")
+    assert "question second" in said
+    assert "1 answered" in said
+    code, said, _ = sparingly("stats", place)
+    assert "3 observations, 3 questions: 2 answered, 1 open" in said
+    assert "always asking would have cost 1.5" in said
+    assert json.loads(sparingly("stats", place, "--json")[1])["answered"] == 2
+    for name in ("out.csv", "out.parquet"):
+        assert sparingly("export", place, str(path.with_name(name)))[1].endswith("2 labelled observations\n")
+    rows = list(csv.DictReader(path.with_name("out.csv").open()))
+    assert [(row["id"], float(row["a"]), row["label"]) for row in rows] == [("first", 1, "dog"), ("second", 3, "cat")]
+    table = pq.read_table(path.with_name("out.parquet")).to_pylist()
+    assert [(row["id"], row["b"], row["label"], row["expert"]) for row in table] == [
+        ("first", 2, "dog", None),
+        ("second", 4, "cat", "terminal"),
+    ]
+    code, said, _ = sparingly("check", place)
+    assert code == 0
+    assert said.endswith("is whole\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "words"),
+    [
+        (("create", "{new}", "--classes", "cat"), "", "two or more classes, not 1"),
+        (("create", "{new}", "--classes", "a,b", "--cost", "a:b=2"), "", "cost 'a:b=2' must look like"),
+        (("observe", "{place}"), "a,b\n1,x\n", "line 2: feature 'b' is 'x'"),
+        (("observe", "{place}"), "a,b\n1\n", "line 2 has more or fewer fields"),
+        (("observe", "{place}"), "{oops\n", "line 1 is not JSON"),
+        (("observe", "{place}", "--format", "xml"), "x\n", "format 'xml' is unknown"),
+        (("answer", "{place}", "nix", "cat"), "", "there is no ticket 'nix'"),
+        (("answer", "{place}", "nix"), "", "the label for ticket 'nix' is missing"),
+        (("stats", "{new}"), "", "does not exist"),
+        (("export", "{place}", "{new}.xls"), "", "must end in .csv or .parquet"),
+        (("check", "{new}"), "", "does not exist"),
+    ],
+)
+def test_what_the_user_got_wrong_is_one_line(  # type: ignore[no-untyped-def]
+    sparingly, path: Path, args: tuple[str, ...], stdin: str, words: str
+) -> None:
+    sp.Agent(["cat", "dog"], path=path, strategy="always_ask").close()
+    names = {"place": str(path), "new": str(path.with_name("new.db"))}
+    code, _, error = sparingly(*(arg.format(**names) for arg in args), stdin=stdin)
+    assert code == 2
+    assert words in error
+    assert len(error.splitlines()) == 1
+
+
+def test_answering_by_keypress_in_a_terminal(path: Path) -> None:
+    with sp.Agent(["cat", "dog"], 2, path=path, strategy="always_ask") as agent:
+        for i in range(4):
+            agent.observe([i, i], payload={"legs": i})
+    source = str(Path(sp.__file__).parents[1])
+    child = pexpect.spawn(
+        sys.executable,
+        ["-c", COMMAND, "agent", "answer", str(path), "--expert", "ann"],
+        env={**os.environ, "PYTHONPATH": source, "COLUMNS": "100"},
+        encoding="utf-8",
+        timeout=60,
+    )
+    for expect, key in (
+        ("legs +0", "2"),
+        ("legs +1", "d"),
+        ("legs +2", "2"),
+        ("legs +3", "u"),
+        ("legs +2", "1"),
+        ("legs +3", "?"),
+    ):
+        child.expect(expect)
+        child.expect("quit")
+        child.send(key)
+    child.expect("none of the keys")
+    child.expect("quit")
+    child.send("q")
+    child.expect("2 answered")
+    child.expect(pexpect.EOF)
+    with sp.Agent.open(path) as agent:
+        assert [(e.label, e.status, e.expert) for e in agent.history()] == [
+            ("dog", "answered", "ann"),
+            (None, "unknown", "ann"),
+            ("cat", "answered", "ann"),
+            (None, "open", None),
+        ]
+
+
+def test_questions_and_stats_beside_the_process_that_has_the_file(path: Path) -> None:
+    with sp.Agent(["cat", "dog"], 2, path=path, strategy="always_ask") as agent:
+        agent.observe([1, 2])
+        code = [sys.executable, "-c", COMMAND, "agent", "stats", str(path)]
+        done = subprocess.run(code, capture_output=True, text=True, check=False)
+        assert "1 observations, 1 questions" in done.stdout, done.stderr

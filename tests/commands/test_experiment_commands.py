@@ -1,0 +1,122 @@
+"""The command line: bad input is one line and exit code 2, good input leaves results and a report."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from sparingly.experiments import datasets
+from sparingly.experiments.runs.run_records import Results
+
+
+@pytest.fixture
+def tables(tmp_path):
+    rows = [{"size": i % 7, "kind": "ab"[i % 2], "label": "no" if i % 3 else "yes"} for i in range(60)]
+    pd.DataFrame(rows).to_csv(tmp_path / "good.csv", index=False)
+    once = [*rows, {"size": 1, "kind": "a", "label": "perhaps"}]
+    pd.DataFrame(once).to_csv(tmp_path / "once.csv", index=False)
+    pd.DataFrame(rows).assign(note=[f"this is note {i}" for i in range(60)]).to_csv(tmp_path / "text.csv", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("run --data digit", "there is no data set 'digit'; did you mean digits?"),
+        ("run --strategy neural_cpb", "there is no strategy 'neural_cpb'; did you mean neural_cbp"),
+        ("run --strategy neural_cbp,colour=1", "neural_cbp colour=1 cannot play digits:"),
+        ("run --noise 3", "noise is 3.0: Input should be less than or equal to 1"),
+        ("run --costs zero", "costs 'zero' are not numbers"),
+        ("run --costs 0,1;1,0", "costs are for 2 classes, digits has 10"),
+        ("run --on mars", "on is 'mars'"),
+        ("run --data good.csv", "good.csv needs a target"),
+        ("run --data none.csv --target label", "none.csv is not a file"),
+        (
+            "run --data good.csv --target colour",
+            "column 'colour' is not in the table; its columns are size, kind, label",
+        ),
+        ("run --data once.csv --target label", "class 'perhaps' of label is seen once"),
+        ("run --data text.csv --target label", "column 'note' is text"),
+        ("run --settings none.toml", "none.toml cannot be read"),
+        ("reproduce q9", "there is no experiment 'q9'"),
+        ("report nowhere", "nowhere holds no results"),
+        ("query select", "results holds no results"),
+        ("run --strategy good.py:Mine", "the strategy 'good.py:Mine' cannot be loaded"),
+    ],
+)
+def test_bad_input_is_one_line(sparingly, tables, words, line):
+    code, _, told = sparingly(*words.split())
+    assert code == 2
+    assert told.count("\n") == 1, told
+    assert line in told
+    assert not (tables / "results" / "runs").exists()
+
+
+def test_missing_data_say_how_to_get_them(sparingly, monkeypatch, tmp_path):
+    monkeypatch.setenv("SPARINGLY_DATA", str(tmp_path / "none"))
+    datasets._source.cache_clear()
+    code, _, told = sparingly("run", "--data", "adult")
+    assert code == 2
+    assert told.count("\n") == 1
+    assert "sparingly datasets --fetch adult" in told
+
+
+def test_results_of_another_version_are_refused(sparingly, tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "sparingly.json").write_text(json.dumps({"format": 0, "version": "0.0.1"}))
+    code, _, told = sparingly("run", "--data", "phishing", "--strategy", "never_ask")
+    assert code == 2
+    assert "was made by version 0.0.1 (format 0)" in told
+    assert told.count("\n") == 1
+
+
+def test_a_study_of_ones_own_from_a_file_of_settings(sparingly, tables):
+    (tables / "mine.py").write_text(
+        "from sparingly.strategies.baselines.never_ask import NeverAsk\n\n\nclass Mine(NeverAsk):\n    name = 'mine'\n"
+    )
+    (tables / "study.toml").write_text(
+        'data = ["good.csv"]\ntarget = "label"\nstrategy = ["never_ask", "mine.py:Mine"]\nseeds = 9\nhorizon = 40\n'
+        'preprocessing = "streaming"\ncosts = [[0, 1], [0.5, 0]]\nnoise = 0.1\ndrift = "abrupt"\ndelay = 3\n'
+        "workers = 1\n"
+    )
+    code, planned, told = sparingly("run", "--settings", "study.toml", "--seeds", "2", "--dry-run")
+    assert code == 0, told
+    assert "4 runs, 0 done, 4 to do (160 rounds): about" in planned
+    assert not (tables / "results").exists()
+    code, _, told = sparingly("run", "--settings", "study.toml", "--seeds", "2")
+    assert code == 0, told
+    runs, _ = Results(tables / "results").frames()
+    assert len(runs) == 4
+    assert set(runs["strategy"]) == {"never_ask", "mine.py:Mine"}
+    assert (tables / "results" / "report.html").is_file()
+    sql = "select strategy, count(*) as n, sum(rounds.regret) from rounds join runs using (run) group by all"
+    code, asked, told = sparingly("query", sql, "--csv")
+    assert code == 0, told
+    assert "never_ask,80," in asked
+    code, _, told = sparingly("query", "select nothing from nowhere")
+    assert code == 2
+    assert told.startswith("sparingly: the query failed: ")
+    assert told.count("\n") == 1
+
+
+def test_datasets_are_listed(sparingly):
+    code, told, _ = sparingly("datasets")
+    assert code == 0
+    assert len(told.splitlines()) == 12
+
+
+def test_a_failure_is_told_and_leaves_exit_code_1(sparingly, tables):
+    (tables / "broken.py").write_text(
+        "from sparingly.strategies.baselines.never_ask import NeverAsk\n\n\nclass Broken(NeverAsk):\n"
+        "    def _choose(self, assessment, row):\n        raise RuntimeError('no')\n"
+    )
+    words = "run --data phishing --strategy broken.py:Broken --strategy never_ask --seeds 1 --horizon 30 --workers 1"
+    code, _, told = sparingly(*words.split())
+    assert code == 1
+    assert "RuntimeError: no" in told
+    assert "1 runs failed; their stories are in results/failures" in told
+    code, _, told = sparingly(*words.split())
+    assert code == 1
+    assert "--retry does them again" in told

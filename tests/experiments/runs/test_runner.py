@@ -1,0 +1,171 @@
+"""The runner: what is missing is done, once, wherever and whatever happens on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from sparingly.experiments.runs.experiment_settings import Player, SettingsError, Task, study_of
+from sparingly.experiments.runs.run_records import Results
+from sparingly.experiments.runs.runner import alone, local, on_ray, run_all
+
+
+def contents(results: Results) -> dict[str, str]:
+    files = sorted((results.folder / "runs").iterdir())
+    assert all(file.suffix == ".parquet" for file in files)
+    return {file.stem: results.read(file.stem).content_hash() for file in files}
+
+
+def test_what_is_missing_is_done_and_nothing_else(study, results):
+    first = run_all(study.runs(), results, local(1))
+    assert (first.done, first.already) == (6, 0)
+    expected = contents(results)
+    results.path(next(study.runs()).id).unlink()
+    times = {file: file.stat().st_mtime_ns for file in (results.folder / "runs").iterdir()}
+    second = run_all(study.runs(), results, local(1))
+    assert (second.done, second.already) == (1, 5)
+    assert all(file.stat().st_mtime_ns == before for file, before in times.items())
+    assert contents(results) == expected
+
+
+def test_failures_are_collected_and_retried_on_request(results, tmp_path):
+    (tmp_path / "fragile.py").write_text(
+        "from pathlib import Path\nfrom sparingly.strategies.baselines.never_ask import NeverAsk\n\n\n"
+        "class Fragile(NeverAsk):\n    def _choose(self, assessment, row):\n"
+        f"        if self.clock == 20 and not Path({str(tmp_path / 'mended')!r}).exists():\n"
+        "            raise RuntimeError('broken at 20')\n        return super()._choose(assessment, row)\n"
+    )
+    players = [Player(strategy=f"{tmp_path / 'fragile.py'}:Fragile"), Player(strategy="never_ask")]
+    study = study_of([Task(dataset="phishing", horizon=40)], players, name="fragile", seeds=1)
+    first = run_all(study.runs(), results, local(1))
+    assert first.done == 1
+    assert list(first.failed.values()) == ["RuntimeError: broken at 20"]
+    assert results.failures() == first.failed
+    (tmp_path / "mended").touch()
+    second = run_all(study.runs(), results, local(1))
+    assert second.skipped == list(first.failed)
+    assert second.done == 0
+    third = run_all(study.runs(), results, local(1), retry=True)
+    assert third.done == 1
+    assert not results.failures()
+
+
+def test_two_runners_do_not_share_a_folder(study, results):
+    with alone(results), pytest.raises(SettingsError, match="another runner is writing to"):
+        run_all(study.runs(), results, local(1))
+
+
+def test_a_full_disk_costs_the_run_in_flight_only(study, results, environment):
+    """The size of files is limited, as a disk that is full limits it: the first record does not fit."""
+    done = run_all(list(study.runs())[:1], results, local(1))
+    assert done.done == 1
+    script = (
+        "import resource, signal\nfrom tests_study import *\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nrun_all(study.runs(), results, local(1))\n"
+    )
+    process = _process(script, study, results, environment)
+    assert process.wait(120) == 1
+    assert b"cannot be written (File too large): 0 runs of this call are kept" in process.stderr.read()
+    assert list(contents(results)) == [next(study.runs()).id]
+    assert not list(results.folder.rglob("*.part"))
+    assert run_all(study.runs(), results, local(1)).done == 5
+
+
+def test_killed_and_resumed_every_run_is_there_once(study, results, tmp_path, environment):
+    study = study.model_copy(update={"seeds": 4})
+    whole = Results(tmp_path / "whole").open()
+    run_all(study.runs(), whole, local(1))
+    script = "from tests_study import *\nrun_all(study.runs(), results, local(2))\n"
+    process = _process(script, study, results, environment)
+    _wait_for(lambda: 1 <= len(list((results.folder / "runs").glob("*.parquet"))) < 12)
+    workers = [child for child in psutil.Process(process.pid).children() if "LokyProcess" in str(child.cmdline())]
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(60) == -signal.SIGKILL
+    kept = contents(results)
+    assert 0 < len(kept) < 12
+    _wait_for(lambda: not any(_alive(worker) for worker in workers), 60)
+    (results.folder / "runs" / ".half.parquet.1.part").write_bytes(b"half a file of a process that was killed")
+    tally = run_all(study.runs(), results, local(2))
+    assert (tally.already, tally.done) == (len(kept), 12 - len(kept))
+    assert contents(results) == contents(whole)
+
+
+def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(environment, tmp_path):
+    script = (
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from sparingly.commands.main import main\nmain()\n"
+    )
+    words = "run --data phishing --strategy always_ask,epochs=2 --strategy never_ask --seeds 40 --horizon 300"
+    command = [sys.executable, "-c", script, *words.split()]
+    process = subprocess.Popen(
+        command, env=environment, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    results = Results(tmp_path / "results")
+    _wait_for(lambda: any((results.folder / "runs").glob("*.parquet")))
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 130
+    assert told.splitlines()[-1] == "sparingly: interrupted; what is done is kept, the same command goes on"
+    assert 0 < len(contents(results)) < 80
+
+
+@pytest.mark.timeout(280)
+def test_ray_with_a_killed_worker_gives_the_records_of_the_local_run(
+    study, results, tmp_path, monkeypatch, environment
+):
+    ray = pytest.importorskip("ray")
+    monkeypatch.setenv("PYTHONPATH", environment["PYTHONPATH"])
+    here = Results(tmp_path / "here").open()
+    run_all(study.runs(), here, local(1))
+    killed: list[int] = []
+
+    def kill_one(run, well):
+        if not killed:
+            victims = [pid for pid in _ray_workers() if pid != os.getpid()]
+            os.kill(victims[0], signal.SIGKILL)
+            killed.append(victims[0])
+
+    tally = run_all(study.runs(), results, on_ray(workers=2), watch=kill_one)
+    assert killed, "a worker was killed in the middle"
+    assert (tally.done, tally.failed) == (6, {})
+    assert contents(results) == contents(here)
+    assert not ray.is_initialized()
+
+
+def _ray_workers() -> list[int]:
+    """Ray's processes of this machine that work on a run right now, children of this process's cluster."""
+    children = psutil.Process().children(recursive=True)
+    return [child.pid for child in children if "perform" in " ".join(child.cmdline())]
+
+
+def _alive(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def _process(script: str, study, results, environment) -> subprocess.Popen[bytes]:
+    """A runner in a process of its own, with the study and the folder at hand."""
+    module = results.folder.parent / "tests_study.py"
+    module.write_text(
+        "from sparingly.experiments.runs.run_records import Results\n"
+        "from sparingly.experiments.runs.runner import local, run_all\n"
+        "from sparingly.experiments.runs.experiment_settings import Study\n"
+        f"results = Results({str(results.folder)!r})\n"
+        f"study = Study.model_validate_json({study.model_dump_json()!r})\n"
+    )
+    path = os.pathsep.join([environment["PYTHONPATH"], str(module.parent)])
+    command = [sys.executable, "-c", script]
+    return subprocess.Popen(command, env=environment | {"PYTHONPATH": path}, stderr=subprocess.PIPE)
+
+
+def _wait_for(condition, seconds: float = 120) -> None:
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < seconds, "it did not happen in time"
+        time.sleep(0.02)

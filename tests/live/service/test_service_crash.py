@@ -1,0 +1,33 @@
+"""Killed with SIGKILL thirty times while clients stream: nothing acknowledged is lost, nothing is there twice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.live.service import http_crash, http_two
+
+
+def test_a_service_killed_thirty_times_loses_and_doubles_nothing(tmp_path):
+    command = [sys.executable, "-m", http_crash.__name__, str(tmp_path / "store"), "30"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    report = json.loads(done.stdout)
+    assert (report["lost"], report["doubled"], report["unasked_for"]) == ([], 0, 0)
+    assert report["kills"] == 30
+    assert report["observed"] > 100
+    assert report["answered"] > 20
+    assert all("run out" in refused or "leased" in refused for refused in report["refused"]), report["refused"]
+
+
+@pytest.mark.postgres
+def test_of_two_processes_on_postgresql_one_is_killed_under_load(postgres):
+    command = [sys.executable, "-m", http_two.__name__, postgres]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    report = json.loads(done.stdout)
+    assert (report["lost"], report["doubled"], report["unasked_for"]) == ([], 0, 0)
+    assert report["after"] >= 40

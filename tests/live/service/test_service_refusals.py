@@ -1,0 +1,142 @@
+"""The service's routes: whom each refuses, and what it says to nonsense."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparingly.live.service.auth.tokens import ADMIN, EXPERT, PRODUCER, ROLES
+from tests.live.served import AT, observed
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "said"),
+    [
+        ("observations", b"{", 400, "the body is not JSON"),
+        ("observations", b'{"features": [1, NaN, 2]}', 422, "feature 1 is nan"),
+        ("observations", b'{"features": [1, 1e999, 2]}', 422, "feature 1 is inf"),
+        ("observations", b'{"features": [1, 2]}', 422, "an observation has 2 features, not 3"),
+        ("observations", b'{"features": [1, "x", 2]}', 422, "feature 1 is 'x'"),
+        ("observations", b'{"features": []}', 422, "an observation has 0 features, not 3"),
+        ("observations", b'{"features": {"a": 1, "b": 2}}', 422, "2 features, not 3"),
+        ("observations", b'{"features": [[[[1]]], 2, 3]}', 422, "features"),
+        ("observations", b"[" * 9000, 400, "body"),
+        ("observations", b'{"features": [%s]}' % b",".join([b"1"] * 51), 422, "more than 50 features"),
+        ("observations", b'{"features": [1, 2, 3], "id": ""}', 422, "id"),
+        ("observations", b'{"features": [1, 2, 3], "id": "t.77"}', 422, "of the form that the agent gives itself"),
+        ("observations", b'{"features": [1, 2, 3], "id": "\\ud800"}', 422, "id"),
+        ("observations", b'{"features": [1, 2, 3], "colour": 1}', 422, "colour"),
+        ("observations", b'{"features": [1, 2, 3], "payload": {}}', 422, "none of them"),
+        ("observations", b'{"features": [1, 2, 3], "payload": {"text": "a", "fields": {}}}', 422, "text and fields"),
+        ("observations", b'{"features": [1, 2, 3], "payload": {"image": "%%%"}}', 422, "not base64"),
+        ("observations", b'{"features": [1, 2, 3], "payload": {"fields": {"a": [1]}}}', 422, "payload.fields.a"),
+        ("observations/batch", b'{"observations": [%s]}' % b",".join([b'{"features": [1,2,3]}'] * 21), 422, "21"),
+        ("answer", b'{"ticket": "nope", "label": "dog"}', 404, "there is no ticket 'nope'"),
+        ("answer", b'{"ticket": "a", "label": "bird"}', 422, "class 'bird' is unknown: the classes are cat, dog"),
+        ("answer", b'{"ticket": "a", "label": null}', 422, "label"),
+        ("answer", b'{"ticket": "a"}', 422, "label: Field required"),
+        ("withdraw", b'{"ticket": "nope"}', 404, "nope"),
+    ],
+)
+def test_nonsense_is_named(ask, client, served, path, body, status, said):
+    observed(ask, id="a")
+    headers = {**served.headers(ADMIN), "content-type": "application/json"}
+    refused = client.post(f"{AT}/{path}", content=body, headers=headers)
+    assert refused.status_code == status
+    assert said in refused.json()["error"]
+    assert len(served.agent.history()) == 1, "nothing was kept"
+
+
+def test_large_bodies_are_refused_whether_or_not_they_say_so(client, served):
+    headers = {**served.headers(PRODUCER), "content-type": "application/json"}
+    told = client.post(f"{AT}/observations", content=b"x" * 100_001, headers=headers)
+    assert (told.status_code, told.json()["error"]) == (413, "the body has 100001 bytes: 100000 are the most")
+    chunked = client.post(f"{AT}/observations", content=(b"x" * 1000 for _ in range(101)), headers=headers)
+    assert chunked.status_code == 413
+
+
+def test_a_body_that_is_not_sent_as_json_is_named(client, served):
+    told = client.post(f"{AT}/observations", content=b'{"features": [1, 2, 3]}', headers=served.headers(PRODUCER))
+    assert (told.status_code, "content-type" in told.json()["error"]) == (415, True)
+
+
+def test_a_stranger_is_refused_before_the_body_is_read(client):
+    told = client.post(f"{AT}/observations", content=b"x" * 100_001)
+    assert (told.status_code, told.json()) == (401, {"error": "a token is needed"})
+
+
+def test_an_unforeseen_error_tells_nothing_of_the_inside(ask, served, monkeypatch, caplog):
+    monkeypatch.setattr(type(served.agent), "stats", lambda self: 1 / 0)
+    told = ask(ADMIN, "GET", f"{AT}/statistics")
+    assert told.status_code == 500
+    assert set(told.json()) == {"error"}
+    assert "division" not in told.text
+    number = told.json()["error"].split()[-1]
+    assert number in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_an_unknown_agent_and_an_unknown_path(ask, client):
+    assert ask(ADMIN, "GET", "/api/agents/nobody/statistics").json() == {"error": "there is no agent 'nobody'"}
+    assert ask(ADMIN, "GET", "/api/agents/../etc").status_code == 404
+    assert ask(ADMIN, "GET", "/api/agents/Bad%20Name/statistics").status_code == 422
+    assert client.get("/nothing").status_code == 404
+    assert client.request("DELETE", "/health").status_code == 405
+
+
+# roles
+
+ANY, NONE = frozenset(ROLES), frozenset()
+MAY = {
+    ("GET", "/health"): None,
+    ("GET", "/ready"): None,
+    ("GET", "/metrics"): {PRODUCER, ADMIN},
+    ("GET", "/api/agents"): ANY,
+    ("POST", "/api/agents"): {ADMIN},
+    ("GET", "/api/agents/{agent}"): ANY,
+    ("PUT", "/api/agents/{agent}/reveal"): {ADMIN},
+    ("POST", "/api/agents/{agent}/observations"): {PRODUCER, ADMIN},
+    ("POST", "/api/agents/{agent}/observations/batch"): {PRODUCER, ADMIN},
+    ("POST", "/api/agents/{agent}/observations/image"): {PRODUCER, ADMIN},
+    ("POST", "/api/agents/{agent}/withdraw"): {PRODUCER, ADMIN},
+    ("GET", "/api/agents/{agent}/ticket"): {PRODUCER, ADMIN},
+    ("POST", "/api/agents/{agent}/questions"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/answer"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/correct"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/skip"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/dont-know"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/release"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/undo"): {EXPERT, ADMIN},
+    ("GET", "/api/agents/{agent}/events"): {EXPERT, ADMIN},
+    ("GET", "/api/agents/{agent}/statistics"): {ADMIN},
+    ("GET", "/api/agents/{agent}/history"): {ADMIN},
+    ("GET", "/api/agents/{agent}/board"): {ADMIN},
+    ("GET", "/api/agents/{agent}/export"): {ADMIN},
+    ("GET", "/api/audit"): {ADMIN},
+    ("GET", "/api/tokens"): {ADMIN},
+    ("POST", "/api/tokens"): {ADMIN},
+    ("DELETE", "/api/tokens/{token}"): {ADMIN},
+}
+
+
+def test_the_table_of_roles_has_every_route(served):
+    described = served.app.openapi()["paths"]
+    assert {(method.upper(), path) for path, methods in described.items() for method in methods} == set(MAY)
+
+
+@pytest.mark.parametrize(("method", "path"), MAY)
+def test_each_route_refuses_each_role_it_should(served, client, method, path):
+    where = path.replace("{agent}", "default").replace("{token}", "0" * 12)
+    may = MAY[method, path]
+    told = client.request(method, where)
+    assert told.status_code == (200 if may is None else 401)
+    for wrong in ("Bearer nonsense", "Basic YTpi", f"Bearer {served.tokens[ADMIN]}x", "Bearer "):
+        if may is not None:
+            assert client.request(method, where, headers={"authorization": wrong}).status_code == 401
+    for role in ROLES:
+        if may is None or (role in may and path.endswith("/events")):
+            continue
+        told = client.request(method, where, headers=served.headers(role))
+        allowed = role in may
+        assert (told.status_code == 403) == (not allowed), told.text
+        if not allowed and method == "GET":
+            assert f"the role {role} may not do this" in told.json()["error"]

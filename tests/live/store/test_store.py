@@ -1,0 +1,206 @@
+"""The file: whole or not at all, versioned, and honest about damage."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparingly as sp
+from sparingly.live.agent.errors import DamagedError, StoreError
+from sparingly.live.store.integrity_check import check
+from sparingly.live.store.salvage import recover
+from tests.live.conftest import QUICK
+
+Make = Callable[..., sp.Agent]
+
+
+def stream(n: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n, 3))
+
+
+def change(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def filled(make: Make, n: int = 40) -> None:
+    agent = make(strategy="neural_cbp", options=QUICK)
+    for i, x in enumerate(stream(n)):
+        if agent.observe(x, id=i).asks:
+            agent.answer(str(i), "dog")
+    agent.close()
+
+
+def test_a_newer_format_is_refused_and_untouched(make: Make, path: Path) -> None:
+    filled(make, 3)
+    change(path, "UPDATE meta SET value = '99' WHERE key = 'format'")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="has format 99, newer than"):
+        sp.Agent.open(path)
+    assert path.read_bytes() == before
+
+
+def test_an_older_format_is_brought_up_to_date_and_continues(make: Make, path: Path) -> None:
+    filled(make)
+    old = path.with_name("old.db")
+    shutil.copy(path, old)
+    change(
+        old,
+        "ALTER TABLE tickets DROP COLUMN shown",
+        "DROP INDEX answers",
+        "DROP INDEX taken_back",
+        "CREATE INDEX ix_journal_voids ON journal (voids)",
+        "UPDATE meta SET value = '1' WHERE key = 'format'",
+    )
+    with sp.Agent.open(old) as migrated, sp.Agent.open(path) as current:
+        assert migrated.history() == current.history()
+        assert migrated.observe_many(stream(5)) == current.observe_many(stream(5))
+        migrated.questions("ann")
+    assert check(old).ok
+
+
+def test_a_migration_that_fails_changes_nothing(make: Make, path: Path) -> None:
+    filled(make, 3)
+    change(path, "UPDATE meta SET value = '1' WHERE key = 'format'")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="duplicate column"):
+        sp.Agent.open(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"hello, I am a text", b"SQLite format 3\0" + bytes(500)])
+def test_what_is_not_an_agents_file_is_refused_and_untouched(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"agent\.db"):
+        sp.Agent.open(path)
+    assert path.read_bytes() == content
+
+
+def test_another_programs_database_is_refused_and_untouched(path: Path) -> None:
+    change(path, "CREATE TABLE theirs (a)")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="is not an agent's file"):
+        sp.Agent.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_snapshot_falls_back_to_the_one_before(make: Make, path: Path) -> None:
+    filled(make)
+    whole = path.with_name("whole.db")
+    shutil.copy(path, whole)
+    change(path, "UPDATE snapshots SET state = zeroblob(length(state)) WHERE seq = (SELECT max(seq) FROM snapshots)")
+    assert any("snapshot at event" in problem for problem in check(path).problems)
+    with sp.Agent.open(path) as damaged, sp.Agent.open(whole) as good:
+        assert damaged.observe_many(stream(20)) == good.observe_many(stream(20))
+
+
+def test_damaged_pages_are_reported_with_what_can_be_recovered(make: Make, path: Path) -> None:
+    filled(make, 150)
+    labels = sum(e.label is not None for e in sp.Agent.open(path).history())
+    sp.Agent.open(path).close()
+    data = bytearray(path.read_bytes())
+    page = _page_of(path, "tickets", last=True)
+    data[page * 4096 + 100 : page * 4096 + 4000] = b"\xff" * 3900
+    path.write_bytes(data)
+    with pytest.raises(DamagedError, match="agent check"):
+        sp.Agent.open(path)
+    report = check(path)
+    assert not report.ok
+    assert "tickets can be read" in report.facts[-1]
+    count = recover(path, path.with_name("left.csv"))
+    assert 0 < count < labels
+    rows = list(csv.DictReader(path.with_name("left.csv").open()))
+    assert len(rows) == count
+    assert all(row["label"] == "dog" for row in rows)
+
+
+def _page_of(path: Path, table: str, *, last: bool) -> int:
+    """A leaf page of a table, counted from 0."""
+    with closing(sqlite3.connect(path)) as connection:
+        query = f"SELECT pageno FROM dbstat WHERE name = '{table}' AND pagetype = 'leaf' ORDER BY pageno"
+        try:
+            pages = [row[0] for row in connection.execute(query)]
+        except sqlite3.OperationalError:
+            pytest.skip("this SQLite was built without dbstat")
+    return int(pages[-1 if last else 0]) - 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("DELETE FROM journal WHERE seq = 5", "1 are missing"),
+        ("DELETE FROM tickets WHERE seq = 1", "ticket observed at event 1 is missing"),
+        ("UPDATE tickets SET status = 'withdrawn' WHERE status = 'answered'", "but the journal says answered"),
+        ("DELETE FROM observations WHERE ticket = 2", "features of 1 observations are missing"),
+    ],
+)
+def test_check_finds_what_does_not_fit(make: Make, path: Path, statement: str, words: str) -> None:
+    filled(make, 10)
+    assert check(path).ok
+    change(path, statement)
+    assert any(words in problem for problem in check(path).problems)
+
+
+FULL = """
+import resource, sys
+import numpy as np
+import sparingly as sp
+
+path = sys.argv[1]
+agent = sp.Agent(["cat", "dog"], 3, path=path, strategy="always_ask")
+agent.observe([1, 2, 3], id="first")
+resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+acknowledged = ["first"]
+for i in range(100_000):
+    try:
+        acknowledged.append(agent.observe([i, 0, 0], id=f"o{i}", payload="x" * 2000).id)
+    except sp.live.agent.errors.StoreError as error:
+        print(error)
+        break
+print(len(acknowledged))
+"""
+
+
+def test_a_full_disk_is_named_and_nothing_acknowledged_is_lost(path: Path) -> None:
+    """A limit on the size of files stands in for the disk: writing fails in the same place."""
+    code = FULL.replace("import sparingly as sp", "import sparingly as sp\nimport sparingly.live.agent.errors")
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    error, count = done.stdout.splitlines()
+    assert "nothing of this call was kept" in error
+    with sp.Agent.open(path) as agent:
+        assert len(agent.history()) == int(count) > 10
+        agent.observe([1, 2, 3])
+    assert check(path).ok
+
+
+def test_memory_and_file_do_not_keep_what_is_not_needed(
+    make: Make, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sparingly.live.training.decider.EVERY", 50)
+    agent = make(strategy="random", options={"p": 0.1}, keep=200)
+    for start in range(0, 2000, 100):
+        for ticket in agent.observe_many(np.random.default_rng(start).normal(size=(100, 3))):
+            if ticket.asks:
+                agent.answer(ticket.id, "dog")
+    agent.close()
+    with closing(sqlite3.connect(path)) as connection:
+        kept = connection.execute("SELECT count(*) FROM observations").fetchone()[0]
+        snapshots = connection.execute("SELECT count(*) FROM snapshots").fetchone()[0]
+        labelled = connection.execute("SELECT count(*) FROM tickets WHERE status = 'answered'").fetchone()[0]
+    assert labelled <= kept < 1000
+    assert snapshots < 12
+    assert check(path).ok
+    with sp.Agent.open(path) as again:
+        again.observe([1, 2, 3])
+        assert again.export(path.with_name("all.csv")) == labelled

@@ -1,0 +1,113 @@
+"""Every registered strategy passes the conformance suite, and every check of the suite can fail."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sparingly
+from sparingly.learning import state_files
+from sparingly.strategies import ConformanceError, check
+from sparingly.strategies.conformance import CHECKS
+from tests.strategies.conformance.toy import BROKEN, Honest
+
+NAMES = tuple(one.__name__ for one in CHECKS)
+LEARNING = ("asking_does_not_die", "it_beats_asking_at_random")
+
+
+def quick(strategy, **options):
+    """The strategy with fewer updates, if it has updates: the contract does not depend on how well it learns."""
+
+    def make(game, n_features, seed):
+        try:
+            return strategy(game, n_features, seed=seed, **options)
+        except TypeError:
+            return strategy(game, n_features, seed=seed)
+
+    return make
+
+
+@pytest.mark.parametrize("strategy", sparingly.strategies().values(), ids=sparingly.strategies())
+def test_every_strategy_keeps_the_contract(strategy):
+    contract = [name for name in NAMES if name not in LEARNING]
+    passed = check(quick(strategy, schedule="geometric 1.5", epochs=5), short=True, only=contract)
+    assert list(passed) == contract
+
+
+@pytest.mark.parametrize("strategy", sparingly.strategies().values(), ids=sparingly.strategies())
+def test_every_strategy_goes_on_asking_and_beats_the_coin(strategy):
+    passed = check(quick(strategy, schedule="geometric 1.5"), short=True, only=LEARNING)
+    assert ("asking_does_not_die" in passed) is not strategy.stops_asking
+    assert ("it_beats_asking_at_random" in passed) is strategy.beats_random
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("cbp_side", {"link": "logistic"}),
+        ("neural_cbp", {"preset": "paper", "epochs": 5}),
+        ("cesa", {"rule": "published", "epochs": 5}),
+        ("margin", {"rule": "published", "epochs": 5}),
+    ],
+)
+def test_the_other_forms_keep_the_contract_too(name, options):
+    contract = [name for name in NAMES if name not in LEARNING]
+    assert list(check(quick(sparingly.strategies()[name], **options), short=True, only=contract)) == contract
+
+
+def test_an_honest_toy_passes_in_full():
+    assert check(Honest) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"), [(name, toy) for name, toys in BROKEN.items() for toy in toys], ids=lambda value: str(value)
+)
+def test_every_check_can_fail(name, broken):
+    with pytest.raises(ConformanceError, match=f"honest fails {name}: .") as failure:
+        check(broken, short=True, only=[name])
+    assert "\n" not in str(failure.value)
+
+
+def test_every_check_has_a_toy_that_fails_it():
+    assert tuple(BROKEN) == NAMES
+
+
+def test_a_factory_may_take_its_seed_in_third_place_and_an_unknown_check_is_named():
+    assert check(lambda game, n, number: Honest(game, n, seed=number), short=True, only=[NAMES[0]]) == NAMES[:1]
+    with pytest.raises(ValueError, match="'nonsense' is no check"):
+        check(Honest, only=["nonsense"])
+    with pytest.raises(ConformanceError, match="no Strategy"):
+        check(lambda game, n_features, seed: object())
+
+
+CONTINUE = """
+import sys, numpy as np, sparingly
+from sparingly.learning import state_files
+game = sparingly.label_efficient(2)
+strategy = sparingly.NeuralCBP(game, 4, seed=9, schedule="geometric 1.5").load_state_dict(state_files.read(sys.argv[1]))
+X = np.load(sys.argv[2])
+for x in X:
+    decision = strategy.decide(strategy.assess(x[None]), 0)
+    print(decision.action, decision.prediction, sorted(decision.why.values.items()))
+    if decision.asks:
+        strategy.learn(x, decision.action, game.feedback[decision.action][int(x[0] > 0)])
+"""
+
+
+def test_a_state_continues_the_same_run_in_a_new_process(tmp_path):
+    X = np.random.default_rng(0).normal(size=(70, 4)).astype(np.float32)
+    game = sparingly.label_efficient(2)
+    strategy = sparingly.NeuralCBP(game, 4, seed=2, schedule="geometric 1.5")
+    here = []
+    for t, x in enumerate(X):
+        if t == 45:
+            state_files.save(strategy.state_dict(), tmp_path / "state")
+        decision = strategy.decide(strategy.assess(x[None]), 0)
+        here.append(f"{decision.action} {decision.prediction} {sorted(decision.why.values.items())}")
+        if decision.asks:
+            strategy.learn(x, decision.action, game.feedback[decision.action][int(x[0] > 0)])
+    np.save(tmp_path / "X.npy", X[45:])
+    command = [sys.executable, "-c", CONTINUE, str(tmp_path / "state"), str(tmp_path / "X.npy")]
+    there = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert there == here[45:]

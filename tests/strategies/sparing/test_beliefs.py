@@ -1,0 +1,133 @@
+"""Beliefs: members blind to a fold, calibrated, mixed by what unseen labels make likely."""
+
+import pytest
+import torch
+
+from sparingly.learning.pseudo_counts import product
+from sparingly.strategies.sparing.beliefs import SHARES, Beliefs, _share
+from sparingly.strategies.sparing.kernel import KernelMembers
+
+
+def labelled(n, *, seed=0, n_features=4, noise=0.0):
+    generator = torch.Generator().manual_seed(seed)
+    X = torch.randn(n, n_features, generator=generator)
+    flipped = torch.rand(n, generator=generator) < noise
+    return X, ((X[:, 0] > 0) ^ flipped).long(), generator
+
+
+def believe(n=150, noise=0.0, **options):
+    X, y, generator = labelled(n, noise=noise)
+    beliefs = Beliefs(2, (4,), **options)
+    folds = torch.arange(n) % beliefs.members
+    with torch.no_grad():
+        unseen = beliefs.fit(X, X, y, folds, generator)
+    return beliefs, X, y, folds, unseen
+
+
+def test_a_kernel_member_never_sees_its_fold():
+    """Whatever the classes of fold k are, member k says the same; the others do not."""
+    X, y, _ = labelled(90)
+    folds = torch.arange(90) % 3
+    changed = torch.where(folds == 1, 1 - y, y)
+    before, after = KernelMembers(2, members=3), KernelMembers(2, members=3)
+    before.fit(X, X, y, folds)
+    after.fit(X, X, changed, folds)
+    assert torch.equal(before._weights.view(90, 3, 2)[folds == 1, 1], torch.zeros(30, 2))
+    assert not torch.allclose(before.scores(X)[0], after.scores(X)[0])
+
+
+def test_leaving_one_out_in_closed_form_is_leaving_one_out():
+    """The reach and the ridge that are chosen are those that do best when each label is really left out."""
+    X, y, _ = labelled(40, noise=0.2)
+    kernel = KernelMembers(2, members=40)
+    kernel.fit(X, X, y, torch.arange(40))
+    chosen = kernel.held_out(X, torch.arange(40))
+    target = torch.nn.functional.one_hot(y, 2).float()
+    assert float((chosen - target).square().mean()) < float((target.mean(0) - target).square().mean())
+
+
+def test_each_member_gives_probabilities_and_unseen_labels_are_predicted():
+    beliefs, X, y, _, unseen = believe()
+    with torch.no_grad():
+        p = beliefs(X)
+    assert p.shape == (6, 150, 2)
+    assert torch.allclose(p.sum(2), torch.ones(6, 150), atol=1e-5)
+    assert float((unseen.argmax(1) == y).float().mean()) > 0.9
+
+
+def test_the_share_is_as_good_as_the_best_on_unseen_labels():
+    beliefs, X, y, folds, unseen = believe(noise=0.1)
+    rows = torch.arange(len(X))
+    with torch.no_grad():
+        found = {}
+        for share in SHARES.tolist():
+            beliefs._share = share
+            found[share] = float(-beliefs(X)[folds, rows][rows, y].log().mean())
+    assert float(-unseen[rows, y].log().mean()) < min(found.values()) + 2 / len(X)
+
+
+def test_the_share_follows_whoever_predicts_unseen_labels():
+    y = torch.arange(200) % 2
+    right = torch.where(torch.nn.functional.one_hot(y, 2) == 1, 0.9, 0.1)
+    coin = torch.full((200, 2), 0.5)
+    assert _share(right, coin, y) < 0.05
+    assert _share(coin, right, y) > 0.95
+    assert 0.2 < _share(coin, coin, y) < 0.4
+    assert 0 <= _share(1 - torch.eye(2)[y], 1 - torch.eye(2)[y], y) <= 1, "even where both are sure and wrong"
+
+
+def test_the_kernel_takes_the_common_differences_for_the_ones_that_matter():
+    """Classes told by two directions of large variance among forty noisy ones: unlabelled rows show which they are."""
+    generator = torch.Generator().manual_seed(0)
+    y = torch.arange(600) % 2
+    X = torch.randn(600, 42, generator=generator)
+    X[:, :2] = 4 * torch.randn(600, 2, generator=generator) + 6 * y[:, None]
+    X -= X.mean(0)
+    kernel = KernelMembers(2, members=3)
+    kernel.fit(X, X[:60], y[:60], torch.arange(60) % 3)
+    assert kernel._power == 0.25
+    assert float((kernel.scores(X[60:]).mean(0).argmax(1) == y[60:]).float().mean()) > 0.75
+
+
+def test_an_observation_far_from_labels_is_novel():
+    X, y, generator = labelled(300)
+    X[290:] = 3.0
+    beliefs = Beliefs(2, (4,))
+    with torch.no_grad():
+        beliefs.fit(X, X[:150], y[:150], torch.arange(150) % 6, generator)
+        novelty = beliefs.novelty(X)
+        assert float(novelty[:150].max()) < 1e-3
+        assert float(novelty[290:].min()) > 2 * float(novelty[150:290].mean())
+        assert torch.equal(novelty[200:201], beliefs.novelty(X[200:201]))
+
+
+def test_noise_makes_beliefs_modest():
+    sure, *_ = believe(300)
+    unsure, X, *_ = believe(300, noise=0.3)
+    with torch.no_grad():
+        assert float(sure(X).mean(0).amax(1).mean()) > 0.9
+        assert float(unsure(X).mean(0).amax(1).mean()) < 0.8
+
+
+def test_a_row_is_believed_the_same_in_any_company():
+    beliefs, X, *_ = believe()
+    with torch.no_grad():
+        assert torch.equal(beliefs(X)[:, 17], beliefs(X[17:18])[:, 0])
+
+
+@pytest.mark.parametrize("columns", [5, 9, 11, 12, 60])
+def test_a_product_is_the_same_at_any_place(columns):
+    generator = torch.Generator().manual_seed(0)
+    X, W = torch.randn(56, 400, generator=generator), torch.randn(400, columns, generator=generator)
+    turned = torch.randperm(56, generator=generator)
+    assert torch.equal(product(X, W)[turned], product(X[turned], W))
+
+
+def test_without_the_kernel_only_networks_speak():
+    beliefs, *_ = believe(kernel=False)
+    assert beliefs.state_dict()["kernel"] is None
+
+
+def test_one_member_is_no_ensemble():
+    with pytest.raises(ValueError, match="members is 1: an ensemble has at least 2"):
+        Beliefs(2, (4,), members=1)
