@@ -1,32 +1,42 @@
-"""Everything that must hold, in the order of what fails soonest: `python -m tests.everything [pytest arguments]`."""
+"""Every check, in the order of what fails soonest: `python -m tests.everything [pytest arguments]`."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
 
-STEPS = {
-    "format": [BIN / "ruff", "format", "--check", "."],
-    "lint": [BIN / "ruff", "check", "."],
-    "types": [BIN / "mypy"],
-    "imports": [BIN / "lint-imports"],
-    "tests": [BIN / "python", "-m", "pytest", "-n", "2", "--dist", "worksteal", "--durations", "15"],
-}
+
+def steps(site: str, pytest_arguments: list[str]) -> dict[str, list[Path | str]]:
+    """Each check's name and its command; the documentation is built into the folder `site`."""
+    return {
+        "format": [BIN / "ruff", "format", "--check", "."],
+        "lint": [BIN / "ruff", "check", "."],
+        "types": [BIN / "mypy"],
+        "imports": [BIN / "lint-imports"],
+        "docs": [BIN / "mkdocs", "build", "--strict", "--quiet", "--site-dir", site],
+        "tests": [
+            *(BIN / "python", "-m", "pytest", "-n", "2", "--dist", "worksteal", "--durations", "15"),
+            *pytest_arguments,
+        ],
+    }
 
 
 def main() -> int:
     failed = []
-    for name, command in STEPS.items():
-        extra = sys.argv[1:] if name == "tests" else []
-        began = time.monotonic()
-        print(f"== {name}", flush=True)  # noqa: T201
-        code = subprocess.run([*map(str, command), *extra], check=False).returncode
-        print(f"== {name}: {'failed' if code else 'passed'} in {time.monotonic() - began:.0f} s", flush=True)  # noqa: T201
-        failed += [name] if code else []
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    with tempfile.TemporaryDirectory() as site:
+        for name, command in steps(site, sys.argv[1:]).items():
+            began = time.monotonic()
+            print(f"== {name}", flush=True)  # noqa: T201
+            code = subprocess.run([str(part) for part in command], check=False, env=environment).returncode
+            print(f"== {name}: {'failed' if code else 'passed'} in {time.monotonic() - began:.0f} s", flush=True)  # noqa: T201
+            failed += [name] if code else []
     print(f"== failed: {', '.join(failed)}" if failed else "== all passed", flush=True)  # noqa: T201
     return bool(failed)
 

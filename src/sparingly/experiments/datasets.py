@@ -128,6 +128,8 @@ def load(
     target, drop
         For a file: the column of the class, and columns to leave out.
 
+    Examples
+    --------
     >>> digits = load("digits")
     >>> digits.X.shape, digits.n_classes
     ((1797, 64), 10)

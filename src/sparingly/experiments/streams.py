@@ -137,6 +137,8 @@ def stream(
     drift
         Two classes that swap their names on the way.
 
+    Examples
+    --------
     >>> from sparingly.experiments.datasets import load
     >>> digits = stream(load("digits"), seed=0, horizon=1000)
     >>> len(digits), digits.X.shape, digits.test()[0].shape
