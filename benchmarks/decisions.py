@@ -1,8 +1,9 @@
 """Whether a change left every decision as it was: record before it, compare after it.
 
-`python -m benchmarks decisions --out FILE` records; `python -m benchmarks decisions --against FILE` compares with that file
-and exits with 1 if anything differs. Recorded are hashes: of every strategy's decisions, reasons and scores on three short
-streams, and of the tickets of agents whose answers come late. It measures nothing, so `make bench` leaves it out.
+`python -m benchmarks decisions --out FILE` records; `python -m benchmarks decisions --against FILE` compares with that
+file and exits with 1 if anything differs. Recorded are hashes: of every strategy's decisions, reasons and scores on
+three short streams, and of the tickets of agents whose answers come late. It measures nothing, so `make bench` leaves
+it out.
 """
 
 from __future__ import annotations
