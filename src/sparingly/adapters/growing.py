@@ -60,7 +60,7 @@ class GrowingStrategy:
         self._slots.see(x)
         y = self._class(label)
         strategy = self._fitting(x)
-        strategy.clock += not asked
+        strategy.advance(int(not asked))
         strategy.learn(self._slots.vector(x), *_answer(strategy, y))
         self._labels.append((dict(x), y))
 
@@ -91,7 +91,7 @@ class GrowingStrategy:
             answers = [_answer(fresh, y) for _, y in self._labels]
             fresh.learn_many([self._slots.vector(x) for x, _ in self._labels], answers)
         if old is not None:
-            fresh.clock = old.clock
+            fresh.advance(old.clock)
         return fresh
 
 

@@ -111,7 +111,7 @@ class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: igno
         expert = strategy.game.n_outcomes
         answers = [(expert, strategy.game.feedback[expert][k]) for k in numbers]
         self._strategy, self.classes_ = strategy, known
-        strategy.clock += self._unannounced(X)
+        strategy.advance(self._unannounced(X))
         if at_once:
             strategy.learn_many(X, answers)
         else:
@@ -133,7 +133,8 @@ class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: igno
         if there is not None and there.game.fingerprint == recipe.game(list(known)).fingerprint:
             return there
         fresh = recipe.make(list(known), n_features)
-        fresh.clock = 0 if there is None else there.clock
+        if there is not None:
+            fresh.advance(there.clock)
         return fresh
 
     def _unannounced(self, X: Floats) -> int:

@@ -146,8 +146,7 @@ class Strategy(abc.ABC):
         """Updates made so far."""
         self.n_labels = 0
         """Symbols of informative actions learned so far."""
-        self.trains = True
-        """While False, updates that fall due are left alone: another copy trains, and this one only decides."""
+        self._frozen = False
         self._due = False
 
     # what a subclass writes
@@ -245,16 +244,25 @@ class Strategy(abc.ABC):
             raise ValueError(f"there are {len(answers)} answers for {len(block)} observations")
         for answer in answers:
             self.game.symbol_index(*answer)
-        trains, self.trains = self.trains, False
+        frozen, self._frozen = self._frozen, True
         for x, answer in zip(block[:-1], answers[:-1], strict=True):
             self.learn(x, *answer)
-        self.trains, self._due = trains, True
+        self._frozen, self._due = frozen, True
         for x, answer in zip(block[-1:], answers[-1:], strict=True):
             self.learn(x, *answer)
 
+    def advance(self, rounds: int) -> None:
+        """Move the clock by rounds that another copy of this strategy decided."""
+        self.clock += rounds
+
+    def freeze(self) -> Self:
+        """Leave every update that falls due to another copy; this one goes on deciding and keeping symbols."""
+        self._frozen = True
+        return self
+
     def rounds_to_update(self) -> int:
         """For how many rounds from now an assessment stays valid, if no label brings an earlier update."""
-        if not self.trains:
+        if self._frozen:
             return _NEVER
         return 1 if self._due else max(1, self._due_in())
 
@@ -313,7 +321,7 @@ class Strategy(abc.ABC):
                 raise StateError(f"the state is for {what} {theirs.get(what)!r}, not {ours!r}")
 
     def _update(self) -> None:
-        if not self.trains:
+        if self._frozen:
             return
         self._due = False
         self._train()

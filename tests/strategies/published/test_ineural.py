@@ -101,7 +101,8 @@ def test_a_right_answer_adds_one_row_and_a_wrong_one_two(right, rows):
 
 def test_the_forms_differ_in_the_weight_and_in_what_f2_learns():
     published, released = (INeural(label_efficient(2), 4, preset=preset) for preset in ("published", "released"))
-    published.clock = released.clock = 9
+    published.advance(9)
+    released.advance(9)
     assert (published._weight(), released._weight()) == (0.1, 1.0)
     x = torch.ones(4)
     f1, f2, _ = (part[0].detach() for part in released.network.estimates(x[None]))

@@ -22,7 +22,7 @@ def questions(**options):
 
 def test_the_rule_is_the_gap_of_f1_plus_f2():
     strategy = Neuronal(label_efficient(3), 4, gamma=3, seed=1)
-    strategy.clock = 10
+    strategy.advance(10)
     X = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         outputs, compact = strategy.network.exploit(X)
@@ -39,9 +39,9 @@ def test_more_gamma_more_questions():
 
 def test_the_published_threshold_halves_when_rounds_grow_fourfold():
     strategy = Neuronal(label_efficient(3), 4, preset="published")
-    strategy.clock = 99
+    strategy.advance(99)
     at_100 = strategy._threshold()
-    strategy.clock = 399
+    strategy.advance(300)
     assert strategy._threshold() == pytest.approx(at_100 / 2)
     slack = math.sqrt(3) + math.sqrt(2 * math.log(3 * 10_000 / 0.1))
     assert at_100 == pytest.approx(2 * slack / 10)

@@ -127,8 +127,7 @@ class Follower:
     def adopt(self, position: int, strategy: Strategy) -> None:
         """Decide with these parameters from now on, unless they are older than those it has."""
         if self._strategy is None or position > self.adopted:
-            strategy.trains = False
-            self._strategy, self._position, self.adopted = strategy, position, position
+            self._strategy, self._position, self.adopted = strategy.freeze(), position, position
 
     def follow(self, connection: Connection, head: int) -> None:
         if self._strategy is None or (self._looks and time.monotonic() - self._looked > 0.5):
@@ -136,7 +135,7 @@ class Follower:
             self._adopt_newest(connection)
         assert self._strategy is not None
         if self._position != head:
-            self._strategy.clock += journal.count_observed(connection, self._position, head)
+            self._strategy.advance(journal.count_observed(connection, self._position, head))
             for event in journal.teaching(connection, self._position, head):
                 if event.x is not None and event.action is not None and event.symbol is not None:
                     symbol = self._strategy.game.symbols(event.action)[event.symbol]

@@ -35,7 +35,7 @@ class Gappletron(LinearStrategy):
 
     >>> from sparingly import label_efficient
     >>> strategy = Gappletron(label_efficient(3), 2)
-    >>> strategy.clock = 99
+    >>> strategy.advance(99)
     >>> strategy.chance()
     0.1
 
