@@ -1,20 +1,27 @@
-"""The pictures of docs/idea.md: `python -m docs._build.pictures` draws them all again, in about a minute."""
+"""The pictures of docs/idea.md and docs/design.md: `python -m docs._build.pictures` draws them again, in a minute.
+
+`python -m docs._build.pictures rooms` draws only the one that is named.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 import sparingly as sp
 from sparingly.games.picture import cell_corners
 
 FOLDER = Path(__file__).parents[1] / "images"
+SOURCE = Path(sp.__file__).parent
 SKY, ORANGE, GREEN, GREY = "#56B4E9", "#E69F00", "#009E73", "#666666"
 COLOURS = (SKY, ORANGE, "#CC79A7", GREEN)
 ASK = GREEN
+_LIGHT = "#eef6f4"
 
 
 def game_as_tables() -> Figure:
@@ -145,7 +152,52 @@ def asking_pays() -> Figure:
     return figure
 
 
+LAYERS = (
+    (("commands", "the command line"),),
+    (("adapters", "river, scikit-learn, Gymnasium, ..."),),
+    (("live", "one strategy serves real people"), ("experiments", "strategies are compared")),
+    (("strategies", "who decides whether to ask"),),
+    (("games", "what is played; no torch"), ("learning", "what is learned; torch")),
+)
+"""The rooms of the source from top to bottom: each may import from those below it, and none from those beside it."""
+
+
+def rooms() -> Figure:
+    """The folders of the source as layers, each with the folders in it, read from the tree."""
+    figure = Figure(figsize=(10, 6.6), layout="constrained")
+    axes = figure.subplots()
+    top = 0.0
+    for layer in LAYERS:
+        tallest = max(len(_folders(SOURCE / name)) for name, _ in layer)
+        height = 1.05 + 0.48 * tallest
+        for place, (name, meaning) in enumerate(layer):
+            left, width = place * 12 / len(layer), 12 / len(layer) - 0.15
+            axes.add_patch(Rectangle((left, top), width, height, facecolor=_LIGHT, edgecolor=GREY, linewidth=1.2))
+            axes.text(left + 0.2, top + 0.55, f"{name}/", weight="bold", va="center", fontsize=12)
+            axes.text(left + width - 0.2, top + 0.55, meaning, va="center", ha="right", color=GREY, fontsize=10)
+            for row, (folder, inside) in enumerate(_folders(SOURCE / name)):
+                y = top + 1.15 + 0.48 * row
+                axes.text(left + 0.45, y, f"{folder}/", va="center", fontsize=10)
+                axes.text(left + 2.6, y, inside, va="center", fontsize=9, color=GREY)
+        top += height + 0.45
+        if layer is not LAYERS[-1]:
+            axes.annotate("", (6, top - 0.02), (6, top - 0.43), arrowprops={"arrowstyle": "-|>", "color": GREY})
+    axes.set(xlim=(-0.1, 12), ylim=(top, -0.1))
+    axes.axis("off")
+    return figure
+
+
+def _folders(room: Path) -> list[tuple[str, str]]:
+    """The packages in a room, and what is in each: its own packages."""
+    packages = sorted(path.parent for path in room.glob("*/__init__.py"))
+    return [
+        (package.name, "  ".join(f"{path.parent.name}/" for path in sorted(package.glob("*/__init__.py"))))
+        for package in packages
+    ]
+
+
 PICTURES = {
+    "rooms": rooms,
     "game": game_as_tables,
     "cells-of-two": cells_of_two,
     "cells-of-three": cells_of_three,
@@ -154,10 +206,10 @@ PICTURES = {
 }
 
 
-def main() -> None:
-    for name, draw in PICTURES.items():
-        draw().savefig(FOLDER / f"{name}.png", dpi=110)
+def main(names: list[str]) -> None:
+    for name in names or PICTURES:
+        PICTURES[name]().savefig(FOLDER / f"{name}.png", dpi=110)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
