@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import sparingly as sp
-from sparingly.live.training.background import Background
+from sparingly.live.training.background import BackgroundDecider
 
 FEATURES = 20
 SETTINGS: dict[str, Any] = {"classes": ["cat", "dog", "bird"], "n_features": FEATURES}
@@ -153,11 +153,11 @@ def _sync_seconds(folder: Path) -> float:
 
 def _trainer_seconds(agent: sp.Agent) -> float:
     """The processor time that the trainer has taken."""
-    mind = agent._mind
-    assert isinstance(mind, Background)
-    while mind._process is None:
+    decider = agent._decider
+    assert isinstance(decider, BackgroundDecider)
+    while decider._process is None:
         time.sleep(0.01)
-    fields = Path(f"/proc/{mind._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    fields = Path(f"/proc/{decider._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -115,14 +115,14 @@ def answer(
 def stats(place: Place, as_json: Annotated[bool, typer.Option("--json", help="Write them as JSON.")] = False) -> None:
     """Say how the agent is doing."""
     from sparingly.live.statistics.performance import statistics
-    from sparingly.live.statistics.ticket_counts import Tally
+    from sparingly.live.statistics.ticket_counts import TicketCounts
     from sparingly.live.store.store import Store
 
-    store, tally = Store.open(place, claim=False), Tally()
+    store, ticket_counts = Store.open(place, claim=False), TicketCounts()
     with store.reading() as connection:
-        tally.update(connection)
+        ticket_counts.update(connection)
     store.close()
-    told = statistics(tally, store.settings.game)
+    told = statistics(ticket_counts, store.settings.game)
     typer.echo(json.dumps(dict(told)) if as_json else "\n".join(_in_words(told)))
 
 

@@ -13,7 +13,7 @@ from sparingly.live.agent.errors import ConflictError
 from sparingly.live.agent.ticket_records import Statistics
 from sparingly.live.statistics import ticket_counts
 from sparingly.live.statistics.performance import over_time, statistics
-from sparingly.live.statistics.ticket_counts import Tally
+from sparingly.live.statistics.ticket_counts import TicketCounts
 
 Make = Callable[..., sp.Agent]
 
@@ -91,7 +91,7 @@ def test_an_agent_that_has_seen_nothing(make: Make) -> None:
 
 def counted_anew(agent: sp.Agent) -> tuple[Statistics, list[Statistics]]:
     """What an agent that is opened now, and has counted nothing yet, would say."""
-    fresh = Tally()
+    fresh = TicketCounts()
     with agent._reading() as connection:
         fresh.update(connection)
     game = agent.settings.game
@@ -120,7 +120,7 @@ def test_what_is_kept_up_to_date_is_what_counting_anew_gives(make: Make, monkeyp
         now, parts = counted_anew(agent)
         assert dict(agent.stats()) == pytest.approx(dict(now))
         assert [dict(part) for part in agent.over_time(7)] == [pytest.approx(dict(part)) for part in parts]
-    assert len(agent._tally._blocks) <= 16
+    assert len(agent._ticket_counts._blocks) <= 16
     assert agent.stats().withdrawn > 0
     assert agent.stats().observations == len(agent.history())
 

@@ -14,7 +14,7 @@ import torch
 
 import sparingly as sp
 from sparingly.live.agent.errors import StoreError
-from sparingly.live.training.decider import Inline
+from sparingly.live.training.decider import InlineDecider
 from tests.live.conftest import Make, stream
 
 
@@ -81,8 +81,8 @@ def test_the_number_of_threads_does_not_matter(make: Make, path: Path) -> None:
             if ticket.asks:
                 agent.answer(ticket.id, "dog")
         assert torch.get_num_threads() == threads
-        assert isinstance(agent._mind, Inline)
-        assert agent._mind._learner is not None
-        said.append(agent._mind._learner.state())
+        assert isinstance(agent._decider, InlineDecider)
+        assert agent._decider._learner is not None
+        said.append(agent._decider._learner.state())
     torch.set_num_threads(1)
     assert said[0] == said[1]

@@ -24,10 +24,10 @@ from sparingly.live.agent.observations import Observation
 from sparingly.live.agent.question_limits import Limits
 from sparingly.live.agent.reading import Reading
 from sparingly.live.agent.ticket_records import SKIPPED, UNKNOWN, WITHDRAWN, Label, Question, Ticket
-from sparingly.live.statistics.ticket_counts import Tally
+from sparingly.live.statistics.ticket_counts import TicketCounts
 from sparingly.live.store.store import Store, backend_of
-from sparingly.live.training.background import choose_mind
-from sparingly.live.training.decider import Mind
+from sparingly.live.training.background import choose_decider
+from sparingly.live.training.decider import Decider
 from sparingly.live.training.learner import Learner
 from sparingly.strategies.strategy import Strategy
 
@@ -160,8 +160,8 @@ class Agent(Reading):
         self._lock = threading.RLock()
         self._closed: str | None = None
         self._gathering = Gathering(self._serve, self._lock)
-        self._mind: Mind | None = None
-        self._tally = Tally()
+        self._decider: Decider | None = None
+        self._ticket_counts = TicketCounts()
         try:
             differs = store.settings.differs(asked_for) if asked_for is not None else None
             if differs is not None:
@@ -169,11 +169,11 @@ class Agent(Reading):
             if asked_for is not None:
                 store.adjust(asked_for)
             self._training = checked_training(training or store.settings.training)
-            store.backend.on_taken = lambda: self._close("another agent of this process has opened its file")
+            store.backend.on_taken_over = lambda: self._close("another agent of this process has opened its file")
             if store.settings.shape is not None:
                 with store.reading() as connection:
-                    self._wake().follow(connection, store.head(connection))
-                self._wake().rest()
+                    self._get_decider().follow(connection, store.head(connection))
+                self._get_decider().keep_snapshot_if_due()
         except BaseException:
             store.close()
             raise
@@ -197,9 +197,9 @@ class Agent(Reading):
         """How likely each class is held to be by now, `[block, class]`: the larger, the likelier; nothing is kept."""
         block = [self._store.settings.schema.read(x) for x in rows(X)]
         with self._lock, self._reading() as connection:
-            mind = self._wake()
-            mind.follow(connection, self._store.head(connection))
-            return mind.scores(block)
+            decider = self._get_decider()
+            decider.follow(connection, self._store.head(connection))
+            return decider.scores(block)
 
     def _observe(self, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None) -> list[Ticket]:
         observations.check_lengths(X, ids=ids, payloads=payloads)
@@ -224,21 +224,21 @@ class Agent(Reading):
     def _serve(self, requests: Sequence[list[Observation]]) -> list[list[Ticket] | BaseException]:
         """Decide on and write the observations of several calls in one transaction; an error fails its own call."""
         self._check_open()
-        mind = self._wake()
+        decider = self._get_decider()
         try:
             with self._store.writing() as connection:
                 head = self._store.head(connection)
-                mind.follow(connection, head)
+                decider.follow(connection, head)
                 there = observations.known(connection, (o.id for call in requests for o in call if o.id is not None))
                 accepted, errors = observations.accept(requests, there)
                 written = observations.decide(
-                    connection, head, self._clock(), self._store.settings, accepted, mind.decide
+                    connection, head, self._clock(), self._store.settings, accepted, decider.decide
                 )
         except BaseException:
-            mind.failed()
+            decider.rollback()
             raise
-        mind.decided(head + len(written))
-        mind.rest()
+        decider.commit(head + len(written))
+        decider.keep_snapshot_if_due()
         by_id = {**there, **{row.id: row for row in written}}
         nameless = iter([row for row, o in zip(written, accepted, strict=True) if o.id is None])
         classes = self._store.settings.classes
@@ -297,15 +297,15 @@ class Agent(Reading):
             self._learn(head + 1)
 
     def _learn(self, head: int) -> None:
-        """Let the mind see what was just written; if the database is gone by now, it will when it is back."""
-        mind = self._wake()
+        """Let the decider read what was just written; if the database fails now, it will read it at the next call."""
+        decider = self._get_decider()
         try:
             with self._store.reading() as connection:
-                mind.follow(connection, head)
+                decider.follow(connection, head)
         except StoreError as error:
-            mind.failed()
+            decider.rollback()
             log.warning("an answer was kept but not learned yet: %s", error)
-        mind.rest()
+        decider.keep_snapshot_if_due()
 
     # questions
 
@@ -354,7 +354,7 @@ class Agent(Reading):
     @property
     def learns(self) -> bool:
         """Whether this process is the one that learns; on PostgreSQL there may be others."""
-        return bool(getattr(self._mind, "learns", True))
+        return self._decider is None or self._decider.learns
 
     def close(self) -> None:
         """Keep a snapshot and give the database back."""
@@ -370,12 +370,12 @@ class Agent(Reading):
         with self._lock:
             if self._closed is None:
                 self._closed = why
-                if self._mind is not None:
-                    self._mind.rest(closing=True)
-                    self._mind.close()
+                if self._decider is not None:
+                    self._decider.keep_snapshot_if_due(closing=True)
+                    self._decider.close()
                 self._store.close()
 
-    def _wake(self) -> Mind:
-        if self._mind is None:
-            self._mind = choose_mind(self._store, self._instance, self._training, self._lock)
-        return self._mind
+    def _get_decider(self) -> Decider:
+        if self._decider is None:
+            self._decider = choose_decider(self._store, self._instance, self._training, self._lock)
+        return self._decider

@@ -13,7 +13,7 @@ from sparingly.live.agent.agent_settings import Settings
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.ticket_records import ANSWERED, OPEN, Answered, Entry, Label, Statistics, Ticket, Waiting
 from sparingly.live.statistics.performance import over_time, statistics
-from sparingly.live.statistics.ticket_counts import Tally
+from sparingly.live.statistics.ticket_counts import TicketCounts
 from sparingly.live.store import export
 from sparingly.live.store.history import entries, entry_of
 from sparingly.live.store.schema import tickets
@@ -26,7 +26,7 @@ class Reading:
     _store: Store
     _clock: Callable[[], float]
     _closed: str | None
-    _tally: Tally
+    _ticket_counts: TicketCounts
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -76,14 +76,14 @@ class Reading:
     def stats(self) -> Statistics:
         """How it is doing: counts, costs, and how often its announcements are right."""
         with self._reading() as connection:
-            self._tally.update(connection)
-        return statistics(self._tally, self.settings.game)
+            self._ticket_counts.update(connection)
+        return statistics(self._ticket_counts, self.settings.game)
 
     def over_time(self, points: int = 50) -> list[Statistics]:
         """The statistics up to each of so many points of its life."""
         with self._reading() as connection:
-            self._tally.update(connection)
-        return over_time(self._tally, self.settings.game, points)
+            self._ticket_counts.update(connection)
+        return over_time(self._ticket_counts, self.settings.game, points)
 
     def experts(self) -> list[Answered]:
         """What each person has answered, whoever has answered most first."""
@@ -110,7 +110,7 @@ class Reading:
             return int(connection.execute(query).scalar_one())
 
     def count_events(self) -> int:
-        """How much has happened: it grows with every observation, answer and change of mind."""
+        """How much has happened: it grows with every observation, answer and change of decider."""
         with self._reading() as connection:
             return self._store.head(connection)
 

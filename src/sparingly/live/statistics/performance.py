@@ -18,21 +18,21 @@ from numpy.typing import NDArray
 
 from sparingly.games import Game
 from sparingly.live.agent.ticket_records import ANSWERED, OPEN, SKIPPED, UNKNOWN, WITHDRAWN, Statistics
-from sparingly.live.statistics.ticket_counts import ANNOUNCED, DRAWN, Group, Tally, merged
+from sparingly.live.statistics.ticket_counts import ANNOUNCED, DRAWN, Group, TicketCounts, merged
 
 ENOUGH = 30
 """So many questions left to chance, and the classes' shares are taken from them rather than from the predictions."""
 
 
-def statistics(tally: Tally, game: Game) -> Statistics:
+def statistics(ticket_counts: TicketCounts, game: Game) -> Statistics:
     """How the agent has done up to now."""
-    groups = tally.total()
+    groups = ticket_counts.total()
     return _summary(groups, _drawn_share(groups), game)
 
 
-def over_time(tally: Tally, game: Game, points: int = 50) -> list[Statistics]:
+def over_time(ticket_counts: TicketCounts, game: Game, points: int = 50) -> list[Statistics]:
     """The same after each of so many parts of its life: everything up to there, and the accuracy of that part."""
-    parts = tally.parts(points)
+    parts = ticket_counts.parts(points)
     rate = _drawn_share(group for part in parts for group in part)
     so_far: list[Group] = []
     told = []

@@ -47,7 +47,7 @@ class Group(NamedTuple):
 KEYS = 6
 
 
-class Tally:
+class TicketCounts:
     """The groups of an agent's tickets."""
 
     def __init__(self) -> None:

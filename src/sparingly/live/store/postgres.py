@@ -25,7 +25,7 @@ class PostgreSQL:
     ends with its connection, so that it is free as soon as the process that holds it dies.
     """
 
-    polls = True
+    is_shared = True
 
     def __init__(self, url: str) -> None:
         parsed = make_url(url)
@@ -36,7 +36,7 @@ class PostgreSQL:
         self._url = parsed.difference_update_query(["agent"]).set(drivername="postgresql+psycopg")
         self.name = parsed.render_as_string(hide_password=True)
         self.url = parsed.render_as_string(hide_password=False)
-        self.on_taken: Callable[[], None] = lambda: None
+        self.on_taken_over: Callable[[], None] = lambda: None
         self._pid = os.getpid()
         self._learning: Connection | None = None
         self._looked = 0.0
@@ -63,7 +63,7 @@ class PostgreSQL:
         engine = self.engine()
         try:
             with engine.begin() as connection:
-                self.serialize(connection)
+                self.lock_journal(connection)
                 connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {self.schema}"))
                 if connection.execute(text("SELECT to_regclass('meta')")).scalar() is None:
                     metadata.create_all(connection)
@@ -78,13 +78,13 @@ class PostgreSQL:
         if self._learning is not None and self._pid == os.getpid():
             self._let_go()
 
-    def look_over(self, engine: Engine) -> None:
+    def quick_check(self, engine: Engine) -> None:
         """PostgreSQL looks after its own files."""
 
-    def serialize(self, connection: Connection) -> None:
+    def lock_journal(self, connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(1, :key)"), {"key": _signed(self._key)})
 
-    def learns(self) -> bool:
+    def holds_learner_lock(self) -> bool:
         """Whether this process is the one that learns; tries to become it if no one is."""
         now = time.monotonic()
         if now - self._looked >= _TRY_AGAIN:

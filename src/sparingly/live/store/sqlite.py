@@ -18,7 +18,7 @@ from sparingly.live.store.schema import metadata
 WRITES = "sparingly_writes"
 """The execution option of a connection that is going to write."""
 
-LOOK_OVER = 200_000_000
+QUICK_CHECK_BYTES = 200_000_000
 """Bytes up to which a file is looked over when it is opened."""
 
 _held: weakref.WeakValueDictionary[str, SQLite] = weakref.WeakValueDictionary()
@@ -31,7 +31,7 @@ class SQLite:
     itself holds on it.
     """
 
-    polls = False
+    is_shared = False
     """Whether other processes write too, so that the head of the journal must be looked up."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -39,7 +39,7 @@ class SQLite:
         self.name = str(path)
         self._lock: weakref.finalize[[int], SQLite] | None = None
         self._pid = os.getpid()
-        self.on_taken: Callable[[], None] = lambda: None
+        self.on_taken_over: Callable[[], None] = lambda: None
 
     @property
     def url(self) -> str:
@@ -74,7 +74,7 @@ class SQLite:
         """Become the one process that has the file; an agent this process already has on it is closed."""
         earlier = _held.get(str(self.path))
         if earlier is not None and earlier is not self and earlier._pid == os.getpid():
-            earlier.on_taken()
+            earlier.on_taken_over()
             earlier.release()
         try:
             lock = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o644)
@@ -97,19 +97,19 @@ class SQLite:
         if _held.get(str(self.path)) is self:
             del _held[str(self.path)]
 
-    def look_over(self, engine: Engine) -> None:
+    def quick_check(self, engine: Engine) -> None:
         """Notice a damaged file when it is opened, not in the middle of its work; large ones take too long."""
-        if self.path.stat().st_size > LOOK_OVER:
+        if self.path.stat().st_size > QUICK_CHECK_BYTES:
             return
         with engine.connect() as connection:
             found = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar())
         if found != "ok":
             raise self.explain(ValueError(f"corrupt: {' '.join(found.split())}"))
 
-    def serialize(self, connection: Connection) -> None:
+    def lock_journal(self, connection: Connection) -> None:
         """Nothing to do: BEGIN IMMEDIATE has taken the only right to write."""
 
-    def learns(self) -> bool:
+    def holds_learner_lock(self) -> bool:
         return True
 
     def explain(self, error: BaseException) -> StoreError:

@@ -26,8 +26,8 @@ class Backend(Protocol):
     """What differs between databases."""
 
     name: str
-    polls: bool
-    on_taken: Callable[[], None]
+    is_shared: bool
+    on_taken_over: Callable[[], None]
 
     @property
     def url(self) -> str: ...
@@ -36,9 +36,9 @@ class Backend(Protocol):
     def create(self, fill: Callable[[Connection], None]) -> None: ...
     def claim(self) -> None: ...
     def release(self) -> None: ...
-    def look_over(self, engine: Engine) -> None: ...
-    def serialize(self, connection: Connection) -> None: ...
-    def learns(self) -> bool: ...
+    def quick_check(self, engine: Engine) -> None: ...
+    def lock_journal(self, connection: Connection) -> None: ...
+    def holds_learner_lock(self) -> bool: ...
     def explain(self, error: BaseException) -> StoreError: ...
 
 
@@ -83,7 +83,7 @@ class Store:
         engine = backend.engine()
         try:
             if claim:
-                backend.look_over(engine)
+                backend.quick_check(engine)
             store = cls(backend, engine, _read_settings(backend, engine, migrate_old=claim))
         except BaseException as error:
             engine.dispose()
@@ -98,7 +98,7 @@ class Store:
     def writing(self) -> Iterator[Connection]:
         """A transaction that holds the only right to append to the journal; on disk when it ends."""
         with self._connected(True) as connection:
-            self.backend.serialize(connection)
+            self.backend.lock_journal(connection)
             yield connection
 
     @contextmanager
@@ -176,6 +176,6 @@ def _read_settings(backend: Backend, engine: Engine, *, migrate_old: bool) -> Se
                 f"{backend.name} has format {version}, older than {FORMAT}: Agent.open brings it up to date"
             )
         with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
-            backend.serialize(connection)
+            backend.lock_journal(connection)
             migrate(connection)
     return settings

@@ -1,4 +1,4 @@
-"""Training that never makes a call wait: another process learns, and this one decides with what it last sent."""
+"""Training in the background: another process trains, and this one decides with the parameters it sent last."""
 
 from __future__ import annotations
 
@@ -25,7 +25,15 @@ from sparingly.live.agent.features import Vector
 from sparingly.live.store import snapshots
 from sparingly.live.store.facts import floor
 from sparingly.live.store.store import Store
-from sparingly.live.training.decider import EVERY, Follower, Inline, Make, Mind, Shared, keep_snapshot
+from sparingly.live.training.decider import (
+    EVERY,
+    Decider,
+    FollowingDecider,
+    InlineDecider,
+    Make,
+    SharedDecider,
+    keep_snapshot,
+)
 from sparingly.live.training.learner import Learner
 from sparingly.live.training.trainer import PAUSE, Trainer, read_record
 from sparingly.strategies.strategy import Decision, Strategy
@@ -33,34 +41,34 @@ from sparingly.strategies.strategy import Decision, Strategy
 log = logging.getLogger(__name__)
 
 KEEP_SECONDS = 10.0
-"""Seconds between two snapshots in a file; in a database that others follow, one."""
+"""Seconds between two snapshots in a file; in a database that other processes follow, one second."""
 NICE = 10
 
 
-class Background:
-    """Decides with the last finished parameters while the next are trained aside.
+class BackgroundDecider:
+    """Decides with the last finished parameters while the next are trained in another process or thread.
 
     Parameters
     ----------
-    aside
-        "process", or "thread" for a strategy that cannot be made again in another process.
     lock
         Held by the agent during its calls, so that a snapshot is written between two of them.
+    worker
+        "process", or "thread" for a strategy that cannot be made again in another process.
     """
 
-    def __init__(self, store: Store, make: Make, lock: threading.RLock, aside: str) -> None:
+    def __init__(self, store: Store, make: Make, lock: threading.RLock, worker: str) -> None:
         self._store = store
         self._make = make
         self._lock = lock
-        self._follower = Follower(make, looks=False)
+        self._follower = FollowingDecider(make, polls_snapshots=False)
         self._arrived: tuple[int, Strategy] | None = None
         self._latest: tuple[int, bytes] | None = None
         self._kept = (0, time.monotonic())
         self._closed = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self.learns = False
-        work = [self._listen if aside == "process" else self._train_here]
-        work += [self._watch] if store.backend.polls else []
+        work = [self._listen if worker == "process" else self._train_in_thread]
+        work += [self._poll] if store.backend.is_shared else []
         self._threads = [threading.Thread(target=one, name="sparingly-training", daemon=True) for one in work]
         for thread in self._threads:
             thread.start()
@@ -77,14 +85,14 @@ class Background:
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self._follower.scores(X)
 
-    def decided(self, head: int) -> None:
-        self._follower.decided(head)
+    def commit(self, head: int) -> None:
+        self._follower.commit(head)
 
-    def failed(self) -> None:
-        self._follower.failed()
+    def rollback(self) -> None:
+        self._follower.rollback()
 
-    def rest(self, *, closing: bool = False) -> None:
-        """Keep the last state that arrived before the end; otherwise they are kept as they arrive."""
+    def keep_snapshot_if_due(self, *, closing: bool = False) -> None:
+        """When closing, write the last state that arrived; all others are written as they arrive."""
         if closing and self._latest is not None and self._latest[0] > self._kept[0]:
             keep_snapshot(self._store, *self._latest)
 
@@ -94,16 +102,16 @@ class Background:
         for thread in self._threads:
             thread.join(timeout=10)
 
-    # aside
+    # the threads
 
     def _listen(self) -> None:
-        """Take what the trainer sends; start another if it dies."""
+        """Receive what the trainer process sends; start another if it dies."""
         pause = 0.5
         while not self._closed.is_set():
             try:
                 self._process = _start(self._store.backend.url)
                 for position, state in _records(self._process):
-                    self._take(position, state)
+                    self._receive(position, state)
                     pause = 0.5
             except Exception:
                 log.exception("the trainer's state could not be taken")
@@ -113,8 +121,8 @@ class Background:
                 log.warning("the trainer ended: another is started")
             pause = min(30.0, 2 * pause)
 
-    def _train_here(self) -> None:
-        trainer = Trainer(self._store, self._make, self._take)
+    def _train_in_thread(self) -> None:
+        trainer = Trainer(self._store, self._make, self._receive)
         while not self._closed.is_set():
             try:
                 busy = trainer.step()
@@ -124,8 +132,8 @@ class Background:
             if not busy:
                 self._closed.wait(PAUSE)
 
-    def _watch(self) -> None:
-        """While another process learns, take its snapshots from the database; give it ours while this one does."""
+    def _poll(self) -> None:
+        """Poll the database for the snapshots of the process that learns; write them while it is this one."""
         while not self._closed.wait(0.5):
             if self.learns:
                 self._keep_if_due()
@@ -139,7 +147,7 @@ class Background:
             except (StoreError, ValueError) as error:
                 log.warning("the learner's snapshot could not be taken: %s", error)
 
-    def _take(self, position: int, state: bytes) -> None:
+    def _receive(self, position: int, state: bytes) -> None:
         if not state:
             self.learns = bool(position)
             return
@@ -148,10 +156,10 @@ class Background:
         self._keep_if_due()
 
     def _keep_if_due(self) -> None:
-        """Keep the last state that arrived, if it is not kept yet and it is time."""
+        """Write the last state that arrived as a snapshot, if it is newer than the last one and it is time."""
         position, state = self._latest or (0, b"")
         kept_at, kept_when = self._kept
-        wait = 1.0 if self._store.backend.polls else KEEP_SECONDS
+        wait = 1.0 if self._store.backend.is_shared else KEEP_SECONDS
         if position <= kept_at or (position - kept_at < EVERY and time.monotonic() - kept_when < wait):
             return
         while not self._closed.is_set():
@@ -177,12 +185,12 @@ class Background:
             process.wait()
 
 
-def choose_mind(store: Store, instance: Strategy | None, training: str, lock: threading.RLock) -> Mind:
-    """Who decides for an agent: by how it trains, and by whether other processes may write to its database."""
+def choose_decider(store: Store, instance: Strategy | None, training: str, lock: threading.RLock) -> Decider:
+    """The decider for an agent: by how it trains, and by whether other processes may write to its database."""
     make = maker(store.settings, instance)
     if training == "background":
-        return Background(store, make, lock, "thread" if store.settings.instance else "process")
-    return Shared(store, make) if store.backend.polls else Inline(store, make)
+        return BackgroundDecider(store, make, lock, "thread" if store.settings.instance else "process")
+    return SharedDecider(store, make) if store.backend.is_shared else InlineDecider(store, make)
 
 
 def _start(url: str) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""Who decides for the agent while it serves: the learner itself, or a copy that stands still between snapshots."""
+"""Who decides for the agent: the learner itself, or a copy with the parameters of the last snapshot."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,38 +23,47 @@ from sparingly.strategies.strategy import Decision, Strategy
 log = logging.getLogger(__name__)
 
 EVERY, SECONDS = 1000, 1.0
-"""A snapshot is kept after so many events, or so much time spent on them: what opening has to replay at most."""
+"""A snapshot is written after so many events, or so many seconds spent on them: what opening has to replay at most."""
+
+POLL_SECONDS = 0.5
+"""Seconds between two looks for a newer snapshot of another process."""
 
 Make = Callable[[], Strategy]
 
 
-class Mind(Protocol):
-    """What an agent asks of whoever decides."""
+class Decider(Protocol):
+    """Makes the agent's decisions, and keeps up with its journal."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether the training happens in this process, or one that it has started."""
 
     def follow(self, connection: Connection, head: int) -> None:
-        """Take notice of the journal up to its head."""
+        """Read the journal up to its head."""
 
     def decide(self, X: Sequence[Vector]) -> list[Decision]:
-        """Decide on observations that will be written next, in this order."""
+        """Decide on the observations that will be written next, in this order; `commit` or `rollback` comes after."""
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         """How likely each class is held to be, `[block, class]`; changes nothing."""
 
-    def decided(self, head: int) -> None:
+    def commit(self, head: int) -> None:
         """The decisions are on disk, and the journal ends at `head`."""
 
-    def failed(self) -> None:
-        """They are not: the decisions never were."""
+    def rollback(self) -> None:
+        """The decisions could not be written: forget them, and read the journal again before the next."""
 
-    def rest(self, *, closing: bool = False) -> None:
-        """Between two calls: keep a snapshot if it is time."""
+    def keep_snapshot_if_due(self, *, closing: bool = False) -> None:
+        """Write a snapshot if enough has happened since the last one; called between two calls of the agent."""
 
     def close(self) -> None:
         """Stop."""
 
 
-class Inline:
+class InlineDecider:
     """The learner itself decides, and trains inside the calls: deterministic, bit for bit the same after a crash."""
+
+    learns = True
 
     def __init__(self, store: Store, make: Make) -> None:
         self._store = store
@@ -86,14 +95,14 @@ class Inline:
         assert self._learner is not None
         return self._learner.strategy.scores(np.stack(X))
 
-    def decided(self, head: int) -> None:
+    def commit(self, head: int) -> None:
         assert self._learner is not None
         self._learner.position = head
 
-    def failed(self) -> None:
+    def rollback(self) -> None:
         self._learner = None
 
-    def rest(self, *, closing: bool = False) -> None:
+    def keep_snapshot_if_due(self, *, closing: bool = False) -> None:
         learner = self._learner
         events = learner.position - (self._kept_at or 0) if learner is not None else 0
         if learner is None or events < 1 or not (events >= EVERY or self._seconds >= SECONDS or closing):
@@ -105,24 +114,26 @@ class Inline:
         self._learner = None
 
 
-class Follower:
-    """A copy that decides with the parameters of the last snapshot; someone else trains.
+class FollowingDecider:
+    """A copy that decides with the parameters of the last snapshot; another process or thread trains.
 
-    Between two snapshots it counts the observations and takes notice of the answers, as far as that needs no training.
+    Between two snapshots it counts the observations and learns of the answers what needs no training.
 
     Parameters
     ----------
-    looks
-        Whether it looks for newer snapshots itself, now and then.
+    polls_snapshots
+        Whether it polls the database for newer snapshots itself.
     """
 
-    def __init__(self, make: Make, *, looks: bool = True) -> None:
+    learns = False
+
+    def __init__(self, make: Make, *, polls_snapshots: bool = True) -> None:
         self._make = make
-        self._looks = looks
+        self._polls_snapshots = polls_snapshots
         self._strategy: Strategy | None = None
         self._position = 0
         self.adopted = -1
-        self._looked = 0.0
+        self._polled_at = 0.0
 
     def adopt(self, position: int, strategy: Strategy) -> None:
         """Decide with these parameters from now on, unless they are older than those it has."""
@@ -130,8 +141,8 @@ class Follower:
             self._strategy, self._position, self.adopted = strategy.freeze(), position, position
 
     def follow(self, connection: Connection, head: int) -> None:
-        if self._strategy is None or (self._looks and time.monotonic() - self._looked > 0.5):
-            self._looked = time.monotonic()
+        if self._strategy is None or (self._polls_snapshots and time.monotonic() - self._polled_at > POLL_SECONDS):
+            self._polled_at = time.monotonic()
             self._adopt_newest(connection)
         assert self._strategy is not None
         if self._position != head:
@@ -150,14 +161,14 @@ class Follower:
         assert self._strategy is not None
         return self._strategy.scores(np.stack(X))
 
-    def decided(self, head: int) -> None:
+    def commit(self, head: int) -> None:
         self._position = head
 
-    def failed(self) -> None:
-        """What it decided in vain only moved its clock a little."""
+    def rollback(self) -> None:
+        """Nothing to undo: the decisions have only advanced its clock, which the next snapshot sets right."""
 
-    def rest(self, *, closing: bool = False) -> None:
-        """The learner keeps the snapshots."""
+    def keep_snapshot_if_due(self, *, closing: bool = False) -> None:
+        """Nothing to do: the one who trains writes the snapshots."""
 
     def close(self) -> None:
         self._strategy = None
@@ -169,30 +180,45 @@ class Follower:
             self.adopt(learner.position, learner.strategy)
 
 
-class Shared:
-    """One process of several on a database: it learns if no one else does, and follows otherwise."""
+class SharedDecider:
+    """One of several processes on a database: it learns inline if it holds the learner's lock, and follows if not."""
 
     def __init__(self, store: Store, make: Make) -> None:
         self._store = store
         self._make = make
-        self._mind: Inline | Follower = Follower(make)
+        self._current: InlineDecider | FollowingDecider = FollowingDecider(make)
 
     @property
     def learns(self) -> bool:
-        return isinstance(self._mind, Inline)
+        return self._current.learns
 
     def follow(self, connection: Connection, head: int) -> None:
-        if self._store.backend.learns() != self.learns:
-            self._mind.close()
-            self._mind = Follower(self._make) if self.learns else Inline(self._store, self._make)
-        self._mind.follow(connection, head)
+        if self._store.backend.holds_learner_lock() != self.learns:
+            self._current.close()
+            self._current = FollowingDecider(self._make) if self.learns else InlineDecider(self._store, self._make)
+        self._current.follow(connection, head)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._mind, name)
+    def decide(self, X: Sequence[Vector]) -> list[Decision]:
+        return self._current.decide(X)
+
+    def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
+        return self._current.scores(X)
+
+    def commit(self, head: int) -> None:
+        self._current.commit(head)
+
+    def rollback(self) -> None:
+        self._current.rollback()
+
+    def keep_snapshot_if_due(self, *, closing: bool = False) -> None:
+        self._current.keep_snapshot_if_due(closing=closing)
+
+    def close(self) -> None:
+        self._current.close()
 
 
 def keep_snapshot(store: Store, position: int, state: bytes) -> None:
-    """Keep a state; without it, opening only takes longer, so that a failure is no one's error."""
+    """Write a snapshot; a failure is only logged, since without it opening takes longer and nothing is lost."""
     try:
         with store.writing() as connection:
             head = store.head(connection)

@@ -1,9 +1,9 @@
 """The trainer: a process of its own that follows the journal, trains, and sends back each finished state.
 
-It is started by `Background`, is told on its standard input where the agent lives, and ends when that input ends: when
-the process that started it does, however that may be. On standard output it sends records: the place in the journal and
-the length of the state, as two 8-byte numbers, and the state. A record with an empty state says whether this trainer is
-the one that learns (1) or not (0).
+`BackgroundDecider` starts it. The first line of its standard input says where the agent's database is; the process ends
+when that input ends, so it never outlives the process that started it. On standard output it sends records: the place
+in the journal and the length of the state, as two 8-byte numbers, and the state. A record with an empty state says
+whether this trainer is the one that learns (1) or not (0).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Trainer:
 
     def step(self) -> bool:
         """See the next events, if any; whether there were."""
-        if not self._store.backend.learns():
+        if not self._store.backend.holds_learner_lock():
             self._become(None)
             return False
         with self._store.reading() as connection:
@@ -81,7 +81,7 @@ class Trainer:
             self._send(learner.position, learner.state())
 
     def _become(self, learner: Learner | None) -> None:
-        """Begin to learn, or cease to; an empty state tells the other side which."""
+        """Begin or stop learning; a record with an empty state tells `BackgroundDecider` which."""
         if self.learns != (learner is not None):
             self._send(int(learner is not None), b"")
         self._learner = learner
