@@ -106,6 +106,16 @@ def test_there_are_three_notebooks_and_the_site_has_them() -> None:
         assert "data:image/png" in page
 
 
+EXAMPLES = {"src/sparingly/strategies/baselines/nearest_mean.py"}
+"""Files that a page names and that are the reader's to write."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_files_of_the_source_that_a_page_names_are_there(page: Path) -> None:
+    for path in re.findall(r"\b(?:src/sparingly|tests|benchmarks|docs/_build)/[\w/]*(?:\.py)?", page.read_text()):
+        assert path in EXAMPLES or (ROOT / path).exists(), f"{page.name} names {path}, which is not there"
+
+
 def _prose(page: Path) -> str:
     return re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 

@@ -1,0 +1,31 @@
+"""The tree shows the architecture: small folders, each with one theme, and no name that means two things."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import sparingly
+
+SOURCE = Path(sparingly.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+def test_no_module_has_the_name_of_another() -> None:
+    homes = defaultdict(list)
+    for path in FILES:
+        if path.stem not in ("__init__", "__main__"):
+            homes[path.stem].append(_name(path))
+    assert not {name: places for name, places in homes.items() if len(places) > 1}
+
+
+def test_every_package_says_in_a_sentence_what_it_is() -> None:
+    for path in FILES:
+        if path.name == "__init__.py":
+            described = ast.get_docstring(ast.parse(path.read_text())) or ""
+            assert described.partition("\n")[0].endswith("."), f"{_name(path)} does not begin with a sentence"
