@@ -12,7 +12,7 @@ MOST = 20_000
 """So many observations of a data set are replayed at most."""
 
 if TYPE_CHECKING:
-    from sparingly.live.client.simulation import Stream
+    from sparingly.live.client.simulation import SimulatedStream
 
 
 def simulate(
@@ -54,16 +54,16 @@ def simulate(
     typer.echo(f"{done.observations} observations, {done.questions} questions, {done.answers} answers")
 
 
-def _stream(data: str, target: str | None) -> Stream:
+def _stream(data: str, target: str | None) -> SimulatedStream:
     from sparingly.live.client import simulation
 
     return simulation.read_csv(Path(data), target) if data.endswith(".csv") else _of_dataset(data)
 
 
-def _of_dataset(name: str) -> Stream:
+def _of_dataset(name: str) -> SimulatedStream:
     """A data set of the experiments: images are shown as such, and the rest as numbers."""
     from sparingly.experiments import datasets
-    from sparingly.live.client.simulation import Example, Stream
+    from sparingly.live.client.simulation import Example, SimulatedStream
 
     found = datasets.load(name)
     count = min(len(found), MOST)
@@ -73,7 +73,7 @@ def _of_dataset(name: str) -> Stream:
     examples = [
         Example(features[i].ravel(), _picture(found.raw[i]) if is_picture else None, labels[i]) for i in range(count)
     ]
-    return Stream(tuple(str(label) for label in found.classes), examples)
+    return SimulatedStream(tuple(str(label) for label in found.classes), examples)
 
 
 def _picture(pixels: Any) -> bytes:

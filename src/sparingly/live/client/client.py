@@ -1,50 +1,34 @@
-"""A client of the service that is used like an agent; what it could not deliver it tries again, never twice."""
+"""Clients of the service that are used like an agent; failed calls are retried, and never take effect twice."""
 
 from __future__ import annotations
 
-import asyncio
-import random
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 try:
     import httpx
+    from tenacity import (
+        AsyncRetrying,
+        Retrying,
+        retry_if_exception_type,
+        stop_before_delay,
+        wait_exponential,
+        wait_random,
+    )
 except ImportError:
-    raise ImportError("the client needs httpx: pip install 'sparingly[service]'") from None
+    raise ImportError("the client needs httpx and tenacity: pip install 'sparingly[service]'") from None
 
 from sparingly.live.agent.errors import StoreError
+from sparingly.live.agent.features import rows
 from sparingly.live.agent.ticket_records import Entry, Question, Statistics, Ticket
 from sparingly.live.client import wire_format
-from sparingly.live.client.wire_format import AGAIN, Call, Patience
+from sparingly.live.client.wire_format import Call, UnavailableError
 
 T = TypeVar("T")
 
 
-class _Caller:
-    """One agent of a running service, and the patience with which it is called."""
-
-    _opens: ClassVar[Callable[..., Any]]
-    _http: Any
-
-    def __init__(
-        self, url: str, token: str, *, agent: str = "default", patience: float = 30.0, timeout: float = 30.0
-    ) -> None:
-        self.agent = agent
-        headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
-        self._http = type(self)._opens(base_url=url, headers=headers, timeout=timeout, trust_env=False)
-        self._patience = Patience(patience)
-        self._chance = random.Random()
-
-    def _waits(self) -> list[float]:
-        return self._patience.waits(self._chance)
-
-    def _unreachable(self, error: Exception) -> StoreError:
-        return StoreError(f"the service at {self._http.base_url} cannot be reached: {error or type(error).__name__}")
-
-
-class Client(_Caller):
+class Client:
     """One agent of a running service.
 
     Parameters
@@ -56,9 +40,9 @@ class Client(_Caller):
     agent
         The agent's name.
     patience
-        For how many seconds a call is tried again while the service is away or busy.
+        For how many seconds a call is retried while the service cannot be reached or is busy.
     timeout
-        Seconds after which one attempt has failed.
+        Seconds after which one attempt fails.
 
     Examples
     --------
@@ -66,8 +50,12 @@ class Client(_Caller):
     >>> client.close()
     """
 
-    _opens = httpx.Client
-    _http: httpx.Client
+    def __init__(
+        self, url: str, token: str, *, agent: str = "default", patience: float = 30.0, timeout: float = 30.0
+    ) -> None:
+        self.agent = agent
+        self._patience = patience
+        self._http = httpx.Client(base_url=url, headers=_headers(token), timeout=timeout, trust_env=False)
 
     def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
         """Decide on one observation; it is on the service's disk when this returns."""
@@ -77,35 +65,35 @@ class Client(_Caller):
         self, X: Any, *, ids: Sequence[str | int | None] | None = None, payloads: Sequence[Any] | None = None
     ) -> list[Ticket]:
         """Decide on a block of observations, all taken or none."""
-        block = wire_format.block(X)
+        block = rows(X)
         return self._do(wire_format.observe(self.agent, block, ids, payloads)) if len(block) else []
 
     def questions(self, *, limit: int = 1, lease_seconds: float | None = None) -> list[Question]:
-        """The next questions, lent to the owner of the token."""
+        """The next questions, leased to the owner of the token."""
         return self._do(wire_format.questions(self.agent, limit, lease_seconds))
 
     def answer(self, ticket_id: str, label: Any) -> None:
         """Tell the true class; a different one than before corrects it."""
-        self._do(wire_format.done(self.agent, "answer", ticket_id, label))
+        self._do(wire_format.ticket_action(self.agent, "answer", ticket_id, label))
 
     def correct(self, ticket_id: str, label: Any) -> None:
         """Change an answer that was given."""
-        self._do(wire_format.done(self.agent, "correct", ticket_id, label))
+        self._do(wire_format.ticket_action(self.agent, "correct", ticket_id, label))
 
     def skip(self, ticket_id: str) -> None:
         """Leave a question to others."""
-        self._do(wire_format.done(self.agent, "skip", ticket_id))
+        self._do(wire_format.ticket_action(self.agent, "skip", ticket_id))
 
     def dont_know(self, ticket_id: str) -> None:
         """Close a question that cannot be answered."""
-        self._do(wire_format.done(self.agent, "dont-know", ticket_id))
+        self._do(wire_format.ticket_action(self.agent, "dont-know", ticket_id))
 
     def withdraw(self, ticket_id: str) -> None:
         """Take an observation back for good."""
-        self._do(wire_format.done(self.agent, "withdraw", ticket_id))
+        self._do(wire_format.ticket_action(self.agent, "withdraw", ticket_id))
 
     def undo(self, ticket_id: str) -> Question:
-        """Take an answer back; the question is lent again."""
+        """Take an answer back; the question is leased again."""
         return self._do(wire_format.undo(self.agent, ticket_id))
 
     def stats(self) -> Statistics:
@@ -134,20 +122,17 @@ class Client(_Caller):
         self.close()
 
     def _do(self, call: Call[T]) -> T:
-        waits = self._waits()
-        while True:
-            try:
-                response = self._http.request(call.method, call.path, content=call.content)
-            except httpx.TransportError as error:
-                if not waits:
-                    raise self._unreachable(error) from None
-            else:
-                if response.status_code not in AGAIN or not waits:
-                    return _read(call, response)
-            time.sleep(waits.pop(0))
+        try:
+            result: T = Retrying(**_retry_policy(self._patience))(self._try, call)
+        except httpx.TransportError as error:
+            raise _unreachable(self._http.base_url, error) from None
+        return result
+
+    def _try(self, call: Call[T]) -> T:
+        return _read(call, self._http.request(call.method, call.path, content=call.content))
 
 
-class AsyncClient(_Caller):
+class AsyncClient:
     """The same as `Client`, to be awaited.
 
     >>> import asyncio
@@ -158,8 +143,12 @@ class AsyncClient(_Caller):
     'default'
     """
 
-    _opens = httpx.AsyncClient
-    _http: httpx.AsyncClient
+    def __init__(
+        self, url: str, token: str, *, agent: str = "default", patience: float = 30.0, timeout: float = 30.0
+    ) -> None:
+        self.agent = agent
+        self._patience = patience
+        self._http = httpx.AsyncClient(base_url=url, headers=_headers(token), timeout=timeout, trust_env=False)
 
     async def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
         return (await self._do(wire_format.observe(self.agent, [x], [id], [payload])))[0]
@@ -167,26 +156,26 @@ class AsyncClient(_Caller):
     async def observe_many(
         self, X: Any, *, ids: Sequence[str | int | None] | None = None, payloads: Sequence[Any] | None = None
     ) -> list[Ticket]:
-        block = wire_format.block(X)
+        block = rows(X)
         return await self._do(wire_format.observe(self.agent, block, ids, payloads)) if len(block) else []
 
     async def questions(self, *, limit: int = 1, lease_seconds: float | None = None) -> list[Question]:
         return await self._do(wire_format.questions(self.agent, limit, lease_seconds))
 
     async def answer(self, ticket_id: str, label: Any) -> None:
-        await self._do(wire_format.done(self.agent, "answer", ticket_id, label))
+        await self._do(wire_format.ticket_action(self.agent, "answer", ticket_id, label))
 
     async def correct(self, ticket_id: str, label: Any) -> None:
-        await self._do(wire_format.done(self.agent, "correct", ticket_id, label))
+        await self._do(wire_format.ticket_action(self.agent, "correct", ticket_id, label))
 
     async def skip(self, ticket_id: str) -> None:
-        await self._do(wire_format.done(self.agent, "skip", ticket_id))
+        await self._do(wire_format.ticket_action(self.agent, "skip", ticket_id))
 
     async def dont_know(self, ticket_id: str) -> None:
-        await self._do(wire_format.done(self.agent, "dont-know", ticket_id))
+        await self._do(wire_format.ticket_action(self.agent, "dont-know", ticket_id))
 
     async def withdraw(self, ticket_id: str) -> None:
-        await self._do(wire_format.done(self.agent, "withdraw", ticket_id))
+        await self._do(wire_format.ticket_action(self.agent, "withdraw", ticket_id))
 
     async def undo(self, ticket_id: str) -> Question:
         return await self._do(wire_format.undo(self.agent, ticket_id))
@@ -216,17 +205,31 @@ class AsyncClient(_Caller):
         await self.close()
 
     async def _do(self, call: Call[T]) -> T:
-        waits = self._waits()
-        while True:
-            try:
-                response = await self._http.request(call.method, call.path, content=call.content)
-            except httpx.TransportError as error:
-                if not waits:
-                    raise self._unreachable(error) from None
-            else:
-                if response.status_code not in AGAIN or not waits:
-                    return _read(call, response)
-            await asyncio.sleep(waits.pop(0))
+        try:
+            return await AsyncRetrying(**_retry_policy(self._patience))(self._try, call)
+        except httpx.TransportError as error:
+            raise _unreachable(self._http.base_url, error) from None
+
+    async def _try(self, call: Call[T]) -> T:
+        return _read(call, await self._http.request(call.method, call.path, content=call.content))
+
+
+def _headers(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}", "content-type": "application/json"}
+
+
+def _retry_policy(patience: float) -> dict[str, Any]:
+    """Exponential backoff with jitter, from a tenth of a second to two seconds, for `patience` seconds in all."""
+    return {
+        "retry": retry_if_exception_type((httpx.TransportError, UnavailableError)),
+        "wait": wait_exponential(multiplier=0.1, max=2.0) + wait_random(0.0, 0.1),
+        "stop": stop_before_delay(patience),
+        "reraise": True,
+    }
+
+
+def _unreachable(url: httpx.URL, error: Exception) -> StoreError:
+    return StoreError(f"the service at {url} cannot be reached: {error or type(error).__name__}")
 
 
 def _read(call: Call[T], response: httpx.Response) -> T:

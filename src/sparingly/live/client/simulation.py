@@ -1,4 +1,4 @@
-"""A day in the life of a service: data arrive, and people answer who are slow, wrong at times and go to lunch."""
+"""Simulates the users of a service: data arrive, and people answer who are slow, sometimes wrong, and take breaks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Stream:
+class SimulatedStream:
     """Observations in order, and their classes."""
 
     classes: tuple[str, ...]
@@ -43,7 +43,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class People:
-    """How many people answer, and how they are: seconds of thought, shares of wrong answers, skips and lunches."""
+    """How many people answer, how many seconds they think, and their shares of wrong answers, skips and breaks."""
 
     count: int = 3
     thinking: float = 2.0
@@ -55,8 +55,8 @@ class People:
 
 
 @dataclass
-class Done:
-    """What happened."""
+class SimulationResult:
+    """Counts of what happened."""
 
     observations: int = 0
     questions: int = 0
@@ -64,13 +64,13 @@ class Done:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-def shuffled(stream: Stream, seed: int) -> Stream:
-    """The same in an order of the seed's."""
+def shuffled(stream: SimulatedStream, seed: int) -> SimulatedStream:
+    """The same examples in a random order."""
     order = np.random.default_rng(seed).permutation(len(stream.examples))
-    return Stream(stream.classes, [stream.examples[i] for i in order])
+    return SimulatedStream(stream.classes, [stream.examples[i] for i in order])
 
 
-def read_csv(path: Path, target: str | None) -> Stream:
+def read_csv(path: Path, target: str | None) -> SimulatedStream:
     """A CSV with a header; columns that are all numbers are features, and a person sees every column but the class."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -90,13 +90,13 @@ def read_csv(path: Path, target: str | None) -> Stream:
         )
         for row in rows
     ]
-    return Stream(tuple(sorted({example.label for example in examples})), examples)
+    return SimulatedStream(tuple(sorted({example.label for example in examples})), examples)
 
 
 def simulate(
     url: str,
     token: str,
-    stream: Stream,
+    stream: SimulatedStream,
     people: People,
     *,
     agent: str = "demo",
@@ -105,18 +105,18 @@ def simulate(
     query_cost: float = 1.0,
     seed: int = 0,
     say: Callable[[str], None] = lambda text: None,
-) -> Done:
+) -> SimulationResult:
     """Replay a stream against a service; the people's tokens are made for it and revoked afterwards."""
-    admin = Admin(url, token)
+    admin = AdminClient(url, token)
     admin.agent(agent, stream, query_cost)
     names = [f"{NAMES[i % len(NAMES)]}{i // len(NAMES) or ''} (simulated)" for i in range(people.count)]
     made = [admin.token(name) for name in names]
     truth: dict[str, str] = {}
-    done, over = Done(), threading.Event()
+    result, over = SimulationResult(), threading.Event()
     chances = [random.Random(f"{seed} {name}") for name in names]
     workers = [
         threading.Thread(
-            target=_person, args=(Client(url, secret, agent=agent), people, chance, truth, stream, done, over)
+            target=_person, args=(Client(url, secret, agent=agent), people, chance, truth, stream, result, over)
         )
         for (_, secret), chance in zip(made, chances, strict=True)
     ]
@@ -125,7 +125,7 @@ def simulate(
     try:
         for worker in workers:
             worker.start()
-        _observe(Client(url, token, agent=agent), stream, rate, count or len(stream.examples), truth, done)
+        _observe(Client(url, token, agent=agent), stream, rate, count or len(stream.examples), truth, result)
         over.wait(3 * people.thinking)
     finally:
         over.set()
@@ -133,18 +133,20 @@ def simulate(
             worker.join()
         for token_id, _ in made:
             admin.revoke(token_id)
-    return done
+    return result
 
 
-def _observe(client: Client, stream: Stream, rate: float, count: int, truth: dict[str, str], done: Done) -> None:
+def _observe(
+    client: Client, stream: SimulatedStream, rate: float, count: int, truth: dict[str, str], result: SimulationResult
+) -> None:
     began, run = time.monotonic(), f"{time.time():.0f}"
     for i, example in _numbered(stream.examples, count):
         time.sleep(max(0.0, began + i / rate - time.monotonic()))
         name = f"{run}-{i}"
         truth[name] = example.label
         ticket = client.observe(example.features, id=name, payload=example.payload)
-        done.observations += 1
-        done.questions += ticket.asks
+        result.observations += 1
+        result.questions += ticket.asks
         if not ticket.asks:
             del truth[name]
 
@@ -158,25 +160,30 @@ def _person(
     people: People,
     chance: random.Random,
     truth: dict[str, str],
-    stream: Stream,
-    done: Done,
+    stream: SimulatedStream,
+    result: SimulationResult,
     over: threading.Event,
 ) -> None:
-    """One person, until it is over: take a question, think, answer."""
+    """One person, until `over` is set: take a question, think, answer."""
     while not over.is_set():
         found = client.questions()
         over.wait(chance.expovariate(1 / people.thinking) if found else 0.5)
         for question in found if not over.is_set() else []:
             with contextlib.suppress(ConflictError):
                 _reply(client, question, people, chance, truth.get(question.id), stream)
-                with done.lock:
-                    done.answers += 1
+                with result.lock:
+                    result.answers += 1
         if chance.random() < people.lunch:
             over.wait(people.lunch_seconds)
 
 
 def _reply(
-    client: Client, question: Question, people: People, chance: random.Random, right: str | None, stream: Stream
+    client: Client,
+    question: Question,
+    people: People,
+    chance: random.Random,
+    right: str | None,
+    stream: SimulatedStream,
 ) -> None:
     drawn = chance.random()
     if drawn < people.skips:
@@ -189,17 +196,16 @@ def _reply(
         client.answer(question.id, right)
 
 
-class Admin:
-    """The few calls that only an admin makes."""
+class AdminClient:
+    """The calls that only an admin makes."""
 
     def __init__(self, url: str, token: str) -> None:
         headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
         self._http = httpx.Client(base_url=url, headers=headers, trust_env=False)
 
-    def agent(self, name: str, stream: Stream, query_cost: float) -> None:
+    def agent(self, name: str, stream: SimulatedStream, query_cost: float) -> None:
         """Make the agent if it is not there."""
-        told = self._do("GET", "/api/agents")
-        if name in told["agents"]:
+        if name in self._do("GET", "/api/agents")["agents"]:
             there = [str(c) for c in self._do("GET", f"/api/agents/{name}")["classes"]]
             if there != list(stream.classes):
                 raise AgentError(f"the agent {name!r} has the classes {', '.join(there)}: choose another with --agent")
@@ -211,8 +217,8 @@ class Admin:
         for one in self._do("GET", "/api/tokens")["tokens"]:
             if one["name"] == name and one["revoked"] is None:
                 self.revoke(one["id"])
-        told = self._do("POST", "/api/tokens", {"name": name, "role": "expert"})
-        return told["id"], told["token"]
+        made = self._do("POST", "/api/tokens", {"name": name, "role": "expert"})
+        return made["id"], made["token"]
 
     def revoke(self, token_id: str) -> None:
         self._do("DELETE", f"/api/tokens/{token_id}")

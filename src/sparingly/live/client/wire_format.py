@@ -1,13 +1,12 @@
-"""What a client says to the service and how it reads the reply, whichever way the bytes travel.
+"""The requests that a client sends to the service, and how it reads the replies.
 
-Every call may be repeated: observations carry an id, answers are idempotent. So a client that hears nothing asks again.
+Every call is idempotent, and may be retried: observations carry an id, and a repeated answer changes nothing.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,18 +14,21 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError, UnknownTicketError
-from sparingly.live.agent.features import rows
 from sparingly.live.agent.payloads import checked_payload
 from sparingly.live.agent.ticket_records import Entry, Payload, Question, Statistics, Ticket
 
 T = TypeVar("T")
 
-AGAIN = (429, 502, 503, 504)
-"""The replies after which the same call may be served later."""
+UNAVAILABLE = (429, 502, 503, 504)
+"""Statuses of replies after which the same call may be served later."""
 
 
 class RefusedError(AgentError):
     """The token is unknown, revoked, or its role may not do this."""
+
+
+class UnavailableError(StoreError):
+    """The service is busy or away, and may serve the same call later."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +46,6 @@ class Call(Generic[T]):
         return None if self.body is None else json.dumps(self.body).encode()
 
 
-@dataclass(frozen=True)
-class Patience:
-    """How long a call is tried again: waits that double, with some chance in them so that clients spread out.
-
-    >>> chance = random.Random(0)
-    >>> [round(wait, 2) for wait in Patience(seconds=2.0).waits(chance)]
-    [0.09, 0.18, 0.28, 0.5]
-    """
-
-    seconds: float = 30.0
-    first: float = 0.1
-    longest: float = 2.0
-
-    def waits(self, chance: random.Random) -> list[float]:
-        waits: list[float] = []
-        wait = self.first
-        while sum(waits) + wait < self.seconds:
-            waits.append(wait * chance.uniform(0.5, 1.0))
-            wait = min(2 * wait, self.longest)
-        return waits
-
-
 def observe(
     agent: str, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None
 ) -> Call[list[Ticket]]:
@@ -80,34 +60,34 @@ def observe(
         payload = checked_payload(payloads[i]) if payloads is not None else None
         block.append(one if payload is None else {**one, "payload": _payload_in(payload)})
     if len(block) == 1:
-        return Call("POST", f"{_at(agent)}/observations", lambda told: [Ticket(**told)], block[0])
-    read = lambda told: [Ticket(**ticket) for ticket in told["tickets"]]  # noqa: E731
+        return Call("POST", f"{_at(agent)}/observations", lambda reply: [Ticket(**reply)], block[0])
+    read = lambda reply: [Ticket(**ticket) for ticket in reply["tickets"]]  # noqa: E731
     return Call("POST", f"{_at(agent)}/observations/batch", read, {"observations": block})
 
 
 def questions(agent: str, limit: int, lease_seconds: float | None) -> Call[list[Question]]:
     lease = "" if lease_seconds is None else f"&lease_seconds={lease_seconds}"
-    read = lambda told: [_question(one) for one in told["questions"]]  # noqa: E731
+    read = lambda reply: [_question(one) for one in reply["questions"]]  # noqa: E731
     return Call("POST", f"{_at(agent)}/questions?limit={limit}{lease}", read)
 
 
-def done(agent: str, what: str, ticket: str, label: Any = None) -> Call[None]:
-    """Something a person does to a question."""
+def ticket_action(agent: str, what: str, ticket: str, label: Any = None) -> Call[None]:
+    """What a person does to a question: answer, correct, skip, ..."""
     body = {"ticket": ticket} if label is None else {"ticket": ticket, "label": label}
-    return Call("POST", f"{_at(agent)}/{what}", lambda told: None, body)
+    return Call("POST", f"{_at(agent)}/{what}", lambda reply: None, body)
 
 
 def undo(agent: str, ticket: str) -> Call[Question]:
-    return Call("POST", f"{_at(agent)}/undo", lambda told: _question(told["question"]), {"ticket": ticket})
+    return Call("POST", f"{_at(agent)}/undo", lambda reply: _question(reply["question"]), {"ticket": ticket})
 
 
 def statistics(agent: str) -> Call[Statistics]:
-    return Call("GET", f"{_at(agent)}/statistics", lambda told: Statistics(**told))
+    return Call("GET", f"{_at(agent)}/statistics", lambda reply: Statistics(**reply))
 
 
 def history(agent: str, after: str | None) -> Call[tuple[list[Entry], str | None]]:
     start = "" if after is None else f"&after={quote(after, safe='')}"
-    read = lambda told: ([Entry(**entry) for entry in told["tickets"]], told["next"])  # noqa: E731
+    read = lambda reply: ([Entry(**entry) for entry in reply["tickets"]], reply["next"])  # noqa: E731
     return Call("GET", f"{_at(agent)}/history?limit=5000{start}", read)
 
 
@@ -127,7 +107,9 @@ def refusal(status: int, text: str) -> Exception:
         404: UnknownTicketError,
         409: ConflictError,
     }
-    if status >= 500 or status == 429:
+    if status in UNAVAILABLE:
+        return UnavailableError(message)
+    if status >= 500:
         return StoreError(message)
     return kinds.get(status, AgentError)(message)
 
@@ -145,10 +127,6 @@ def plain(x: Any) -> Any:
     return x.tolist() if hasattr(x, "tolist") else [plain(v) if isinstance(v, list | tuple) else _number(v) for v in x]
 
 
-def block(X: Any) -> Sequence[Any]:
-    return rows(X)
-
-
 def _number(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
@@ -162,21 +140,21 @@ def _payload_in(payload: Payload) -> dict[str, Any]:
     return {payload.kind: content}
 
 
-def _question(told: Mapping[str, Any]) -> Question:
-    seen = told["payload"]
+def _question(reply: Mapping[str, Any]) -> Question:
+    seen = reply["payload"]
     payload = None
     if seen is not None:
         content = base64.b64decode(seen["image"]) if seen["kind"] == "image" else seen[seen["kind"]]
         payload = Payload(seen["kind"], content, seen["media"])
     return Question(
-        id=told["id"],
-        prediction=told["prediction"],
+        id=reply["id"],
+        prediction=reply["prediction"],
         action=-1,
-        why=told["why"],
-        at=told["at"],
-        choices=tuple(told["choices"]),
-        features=tuple(told["features"]),
+        why=reply["why"],
+        at=reply["at"],
+        choices=tuple(reply["choices"]),
+        features=tuple(reply["features"]),
         payload=payload,
-        expert=told["expert"],
-        until=told["until"],
+        expert=reply["expert"],
+        until=reply["until"],
     )
