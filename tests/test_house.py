@@ -29,3 +29,14 @@ def test_every_package_says_in_a_sentence_what_it_is() -> None:
         if path.name == "__init__.py":
             described = ast.get_docstring(ast.parse(path.read_text())) or ""
             assert described.partition("\n")[0].endswith("."), f"{_name(path)} does not begin with a sentence"
+
+
+def test_the_design_page_names_every_folder() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "design.md").read_text()
+    for path in FILES:
+        if path.name == "__init__.py" and path.parent != SOURCE and not _only_holds_packages(path.parent):
+            assert f"| `{_name(path.parent)}/` |" in page, f"docs/design.md has no row for {_name(path.parent)}/"
+
+
+def _only_holds_packages(folder: Path) -> bool:
+    return [path.name for path in folder.glob("*.py")] == ["__init__.py"] and bool(list(folder.glob("*/__init__.py")))

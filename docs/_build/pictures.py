@@ -164,7 +164,7 @@ LAYERS = (
 
 def rooms() -> Figure:
     """The folders of the source as layers, each with the folders in it, read from the tree."""
-    figure = Figure(figsize=(10, 6.6), layout="constrained")
+    figure = Figure(figsize=(8.8, 6.4), layout="constrained")
     axes = figure.subplots()
     top = 0.0
     for layer in LAYERS:
