@@ -45,21 +45,6 @@ class MLP(nn.Module):
             x = relu(layer(x))
         return cast(Tensor, self.layers[-1](x))
 
-    def gradients(self, x: Tensor, slope: Callable[[Tensor], Tensor]) -> tuple[Tensor, list[Tensor]]:
-        """The outputs, and the gradients of the parameters in their order, for an objective's slope at the outputs."""
-        layers = self.linear
-        entering = [x.flatten(1)]
-        for layer in layers[:-1]:
-            entering.append(torch.addmm(layer.bias, entering[-1], layer.weight.T).relu_())
-        outputs = torch.addmm(layers[-1].bias, entering[-1], layers[-1].weight.T)
-        gradients: list[Tensor] = []
-        back = slope(outputs)
-        for k in reversed(range(len(layers))):
-            gradients[:0] = [back.T @ entering[k], back.sum(0)]
-            if k:
-                back = (back @ layers[k].weight).masked_fill_(entering[k] == 0, 0.0)
-        return outputs, gradients
-
 
 class OneLogit(nn.Module):
     """Two classes by one logit: the outputs are 0 and f(x), so that softmax of them is the sigmoid of f(x).

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning import training
+from sparingly.learning import schedules
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.pseudo_counts import padded
 from sparingly.strategies.families.network_options import Settings, one_of
@@ -54,7 +54,7 @@ class ClassifierStrategy(Strategy):
         self.device = chosen.device
         self.classifier = chosen.classifier(self.shape, game.n_outcomes, seed)
         self.training = chosen.training("cross_entropy")
-        self.schedule = training.schedule(chosen.schedule)
+        self.schedule = schedules.update_schedule(chosen.schedule)
         self.memory = Memory(chosen.device)
         self._start = start == "each"
         self._first = chosen.first_update(game) if self._start else 0

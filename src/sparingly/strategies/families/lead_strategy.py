@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning import training
+from sparingly.learning import schedules
 from sparingly.strategies.families.classifier_strategy import Floats, full_expert
 from sparingly.strategies.families.network_options import settled
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
@@ -44,7 +44,7 @@ class GapStrategy(Strategy):
         super().__init__(game, n_features, seed=seed)
         self.expert = full_expert(game, self.name)
         self.options, self.settings = settled(self.presets, preset, options)
-        self.schedule = training.schedule(self.settings.schedule)
+        self.schedule = schedules.update_schedule(self.settings.schedule)
         self._last: tuple[int, Tensor, dict[str, Any]] | None = None
 
     @abc.abstractmethod

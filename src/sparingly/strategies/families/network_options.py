@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from sparingly.games import Game
-from sparingly.learning import training
+from sparingly.learning import schedules, training
 from sparingly.learning.eenet import EENet
 from sparingly.learning.networks import Network, build
 
@@ -42,7 +42,7 @@ class Settings:
     epochs: int = 40
     batch: int = 64
     learning_rate: float = 1e-3
-    schedule: str | training.Schedule = "paper"
+    schedule: str | schedules.UpdateSchedule = "paper"
     stop: float | None = 1e-3
     wait: int = 2
     device: str = "cpu"

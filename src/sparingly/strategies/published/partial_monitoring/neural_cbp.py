@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning import training
+from sparingly.learning import schedules
 from sparingly.strategies.families.action_counts import Plays
 from sparingly.strategies.families.confidence_bound_strategy import ConfidenceBoundStrategy
 from sparingly.strategies.families.confidence_bounds import Comparison
@@ -80,7 +80,7 @@ class NeuralCBP(ConfidenceBoundStrategy):
         rule: dict[str, Any] = {"alpha": alpha, "ties": chosen.ties, "rate_offset": chosen.rate_offset, "start": start}
         super().__init__(game, n_features, seed=seed, **rule)
         self.differences = chosen
-        self.schedule = training.schedule(settings.schedule)
+        self.schedule = schedules.update_schedule(settings.schedule)
         self.network = settings.eenet(
             self.shape,
             max(1, self.bounds.n_symbols),

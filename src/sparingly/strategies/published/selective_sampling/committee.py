@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sparingly.learning.fast_gradients import StackedGradients
 from sparingly.learning.pseudo_counts import padded
-from sparingly.learning.stacked import Stacked
 from sparingly.learning.training import Training
 
 
@@ -35,11 +35,11 @@ class Committee:
 
     def train(self, x: Tensor, target: Tensor, training: Training, rng: np.random.Generator) -> None:
         """Fit each model to a bootstrap of the labels, by cross-entropy: all at once if they are small and alike."""
-        n, together = len(x), Stacked.of(self.models)
+        n, together = len(x), StackedGradients.of(self.models, x, target)
         drawn = [torch.from_numpy(rng.integers(n, size=n)) for _ in self.models]
         if together is not None:
             orders = [torch.stack([rows[rng.permutation(n)] for _ in range(training.epochs)]) for rows in drawn]
-            together.fit(x, target, torch.stack(orders), training)
+            training.fit_stacked(together, torch.stack(orders))
         else:
             for model, rows in zip(self.models, drawn, strict=True):
                 training.fit(model, x[rows], target[rows], rng, divisor=n)

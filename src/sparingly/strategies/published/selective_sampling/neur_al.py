@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning import training
+from sparingly.learning import schedules
 from sparingly.learning.block_networks import BlockNet
 from sparingly.learning.label_memory import Memory
 from sparingly.strategies.families.classifier_strategy import full_expert, told
@@ -68,7 +68,7 @@ class NeurAL(Strategy):
         factors = {"gamma": 0.5 if form == "frozen" else 0.1, "delta": 0.1, "norm": 1.0}
         self.options, self.settings = settled({"published": factors, "released": factors}, preset, options)
         self.options["preset"] = preset
-        self.schedule = training.schedule(self.settings.schedule)
+        self.schedule = schedules.update_schedule(self.settings.schedule)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.network = BlockNet(game.n_outcomes, self.n_features, self.settings.width)
