@@ -93,8 +93,8 @@ def counting(observations: int = 200_000) -> None:
                 agent.observe_many(_stream(1000, seed=start))
             for when in ("at first", "after 100 more, and answers to 50 old questions"):
                 seconds = [_processor(agent.stats), _processor(lambda: agent.over_time(60))]
-                told, drawn = (f"{1000 * one:.0f} ms" for one in seconds)
-                print(f"the statistics of {observations} observations {when}: {told}, over time {drawn} of a processor")
+                counted, drawn = (f"{1000 * one:.0f} ms" for one in seconds)
+                print(f"statistics of {observations} observations {when}: {counted}, over time {drawn} of a processor")
                 agent.observe_many(_stream(100, seed=observations))
                 pending = agent.pending()
                 for ticket in pending[:: max(1, len(pending) // 50)][:50]:

@@ -58,7 +58,7 @@ class ManyRuns:
         self.v = self.bounds.geometry.observers[(self.i, self.j)][self.asks]
         self.hard = self.asks not in (self.i, self.j)
         self.draws, self.rng = draws, rng
-        self.told = np.zeros(len(p))
+        self.answers = np.zeros(len(p))
         self.second = np.zeros(len(p))
         self.p = p
         """The probability of outcome 1 in each run."""
@@ -68,20 +68,20 @@ class ManyRuns:
         n = len(self.p)
         if t <= self.bounds.game.n_actions:
             return np.full(n, t - 1)
-        share = self.second / self.told
+        share = self.second / self.answers
         gap = self.v[0] + (self.v[1] - self.v[0]) * share
         largest = math.sqrt(ALPHA * math.log(t))
         factor = 1.0 if self.draws is None else self.draws.shares(largest, n, self.rng)
-        width = float(np.abs(self.v).max()) * largest * factor / np.sqrt(self.told)
+        width = float(np.abs(self.v).max()) * largest * factor / np.sqrt(self.answers)
         cheaper = np.where(gap > 0, self.j, self.i)
         undecided = np.abs(gap) <= width
         if self.hard:
-            undecided &= self.told < self.bounds.rate_weight[self.asks] * self.bounds.rate(t)
+            undecided &= self.answers < self.bounds.rate_weight[self.asks] * self.bounds.rate(t)
         return np.where(undecided, self.asks, cheaper)
 
     def learn(self, actions: NDArray[np.int64], outcomes: NDArray[np.bool_]) -> None:
         asked = actions == self.asks
-        self.told += asked
+        self.answers += asked
         self.second += asked & outcomes
 
 

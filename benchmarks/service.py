@@ -110,8 +110,8 @@ async def _answer(port: int, token: str, agent: str) -> None:
     await talk.post(f"/api/agents/{agent}/observations/batch", json.dumps(_hundred(rng)).encode())
     began, answers = time.perf_counter(), 0
     while True:
-        told = await talk.post(f"/api/agents/{agent}/questions?limit=20", b"")
-        for question in told["questions"]:
+        reply = await talk.post(f"/api/agents/{agent}/questions?limit=20", b"")
+        for question in reply["questions"]:
             label = "abc"[int(np.argmax(question["features"][:3]))]
             body = {"ticket": question["id"], "label": label}
             await talk.post(f"/api/agents/{agent}/answer", json.dumps(body).encode())
@@ -136,10 +136,10 @@ class _Talk:
             f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
         )
         self._writer.write(head.encode() + content)
-        told = await self._reader.readuntil(b"\r\n\r\n")
-        fields = dict(line.lower().split(b": ", 1) for line in told.split(b"\r\n")[1:] if line)
+        reply_head = await self._reader.readuntil(b"\r\n\r\n")
+        fields = dict(line.lower().split(b": ", 1) for line in reply_head.split(b"\r\n")[1:] if line)
         reply = await self._reader.readexactly(int(fields[b"content-length"]))
-        if not told.startswith(b"HTTP/1.1 200"):
+        if not reply_head.startswith(b"HTTP/1.1 200"):
             raise RuntimeError(f"{path}: {reply[:200]!r}")
         return json.loads(reply)  # type: ignore[no-any-return]
 

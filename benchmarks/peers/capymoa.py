@@ -40,19 +40,19 @@ def _learner(trial: Trial, model: str, strategy: str, budget: float, warm: int, 
 def _play(trial: Trial, *, model: str, strategy: str, budget: float, warm: int = 50) -> None:
     from capymoa.stream import NumpyStream
 
-    labels = np.array([trial.expert.lend(t) for t in range(len(trial.X))])
+    labels = np.array([trial.expert.reveal(t) for t in range(len(trial.X))])
     source = NumpyStream(trial.X.astype(np.float64), labels, target_type="categorical")
     learner = _learner(trial, model, strategy, budget, warm, source.get_schema().get_moa_header())
     names = [int(name) for name in source.get_schema().get_label_values()]
-    told = np.zeros((len(trial.X), trial.n_classes))
+    probabilities = np.zeros((len(trial.X), trial.n_classes))
     for t, instance in trial.each(lambda t: source.next_instance().java_instance):
         votes = learner.getVotesForInstance(instance)
         learner.trainOnInstance(instance)
         if learner.getLastLabelAcqReport() or t < warm:
             trial.expert.ask(t)
-        told[t, names[: len(votes)]] = votes
-    told = np.nan_to_num(told)
-    trial.announced[:] = trial.cheapest(told / told.sum(axis=1, keepdims=True).clip(1e-12))
+        probabilities[t, names[: len(votes)]] = votes
+    probabilities = np.nan_to_num(probabilities)
+    trial.announced[:] = trial.cheapest(probabilities / probabilities.sum(axis=1, keepdims=True).clip(1e-12))
 
 
 PEER = Peer("CapyMOA", ("capymoa",), _grid, _play)

@@ -9,7 +9,7 @@ from benchmarks.peers.trial import Peer, Settings, Trial
 def _play(trial: Trial, name: str) -> None:
     game = sp.label_efficient(costs=trial.costs, query_cost=1.0)
     strategy = sp.strategies()[name](game, n_features=trial.X.shape[1], seed=trial.seed)
-    outcomes = (trial.expert.lend(t) for t in range(len(trial.X)))
+    outcomes = (trial.expert.reveal(t) for t in range(len(trial.X)))
     with trial.clock:
         for t, one in enumerate(sp.play(strategy, game, zip(trial.X, outcomes, strict=True))):
             trial.announced[t] = one.prediction

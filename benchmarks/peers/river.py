@@ -37,13 +37,13 @@ def _play(trial: Trial, *, model: str, discount: float, rate: float = 0.01, warm
     from river import active
 
     sampler = active.EntropySampler(_model(trial, model, rate), discount_factor=discount, seed=trial.seed)
-    told = np.zeros((len(trial.X), trial.n_classes))
+    probabilities = np.zeros((len(trial.X), trial.n_classes))
     for t, observation in trial.each(lambda t: dict(enumerate(trial.X[t].tolist()))):
         p, asks = sampler.predict_proba_one(observation)
-        told[t] = [p.get(k, 0.0) for k in range(trial.n_classes)]
+        probabilities[t] = [p.get(k, 0.0) for k in range(trial.n_classes)]
         if asks or t < warm:
             sampler.learn_one(observation, trial.expert.ask(t))
-    trial.announced[:] = trial.cheapest(told)
+    trial.announced[:] = trial.cheapest(probabilities)
 
 
 PEER = Peer("river", ("river",), _grid, _play)

@@ -84,8 +84,8 @@ def _settings(found: dict[tuple[str, str, str], list[Record]]) -> list[str]:
     lines = ["## Settings that were chosen", "", *_head(["stream", "costs", "peer", "setting"])]
     for (data, costs, name), runs in found.items():
         if runs[0]["settings"].keys() - {"preprocessing"}:
-            told = ", ".join(f"{key} {value}" for key, value in runs[0]["settings"].items())
-            lines.append(f"| {data} | {costs} | {name} | {told} |")
+            settings = ", ".join(f"{key} {value}" for key, value in runs[0]["settings"].items())
+            lines.append(f"| {data} | {costs} | {name} | {settings} |")
     return lines
 
 

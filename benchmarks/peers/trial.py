@@ -16,7 +16,7 @@ BLOCK = 500
 
 
 class Expert:
-    """Knows the classes, and notes of which observations it told them.
+    """Knows the classes, and notes which observations it was asked about.
 
     >>> expert = Expert(np.array([1, 0]))
     >>> expert.ask(0), expert.asked.tolist()
@@ -32,7 +32,7 @@ class Expert:
         self.asked[t] = True
         return int(self._y[t])
 
-    def lend(self, t: int) -> int:
+    def reveal(self, t: int) -> int:
         """The class, for a tool that takes every label and decides inside whether to look; if it did, `ask` too."""
         return int(self._y[t])
 

@@ -19,7 +19,7 @@ from benchmarks.peers.trial import Peer, Settings, Trial
 
 NO_LABEL = 1e30
 TRACE = 1e-3
-"""The smallest cost told to VW: its predictions begin at 0, and to be told 0 would leave no trace of the question."""
+"""The smallest cost given to VW: its predictions begin at 0, and a cost of 0 would leave no trace of the question."""
 FEW, WIDE = 60, 200
 """Up to few features, products of two features are tried too; wide ones are images, whose zeros VW leaves out."""
 
@@ -56,7 +56,7 @@ def _active(trial: Trial, *, mellowness: float, loss: str, rate: float, products
     weight = trial.costs.max(axis=0)
 
     def labelled(t: int) -> str:
-        outcome = trial.expert.lend(t)
+        outcome = trial.expert.reveal(t)
         return f"{2 * outcome - 1} {weight[outcome]} {_line(trial.X[t])}"
 
     for t, line in trial.each(labelled):
@@ -73,7 +73,7 @@ def _cs_active(trial: Trial, *, mellowness: float, rate: float, products: bool) 
     tool = _workspace(trial, mellowness, rate, products, f"--cs_active {trial.n_classes}", "--cost_max 1")
 
     def labelled(t: int) -> str:
-        costs = trial.costs[:, trial.expert.lend(t)].clip(TRACE)
+        costs = trial.costs[:, trial.expert.reveal(t)].clip(TRACE)
         return " ".join(f"{k}:{cost}" for k, cost in enumerate(costs, 1)) + " " + _line(trial.X[t])
 
     for t, line in trial.each(labelled):
