@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from sparingly.live.agent.errors import AgentError
+from sparingly.live.agent.errors import AgentError, shortened
 
 WORDS = 256
 """Features that a text becomes, if the agent does not say how many it has."""
@@ -46,7 +46,7 @@ class Choices:
             raise AgentError("the labelling configuration has a document type or an entity: it must be plain tags")
         try:
             tags = list(ElementTree.fromstring(config).iter())
-        except ElementTree.ParseError as error:
+        except (ElementTree.ParseError, ValueError) as error:
             raise AgentError(f"the labelling configuration is not XML: {error}") from None
         shown = [tag.get("value", "").removeprefix("$") for tag in tags if tag.tag in _TEXTS]
         for tag in tags:
@@ -115,5 +115,9 @@ def ticket_id(project: Any, task: Mapping[str, Any], features: Any) -> str:
     >>> ticket_id("3.1763251200", {"id": 17}, [1.0, 2.0])
     'label-studio.3.17.4a2b53f1'
     """
-    content = hashlib.blake2b(json.dumps(features, sort_keys=True).encode(), digest_size=4).hexdigest()
+    try:
+        written = json.dumps(features, sort_keys=True)
+    except RecursionError:
+        raise AgentError(f"the features {shortened(features)} of task {task.get('id')} are nested too deep") from None
+    content = hashlib.blake2b(written.encode(), digest_size=4).hexdigest()
     return f"label-studio.{str(project).partition('.')[0]}.{task.get('id')}.{content}"

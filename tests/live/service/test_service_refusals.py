@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+
+import httpx
 import pytest
 
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, PRODUCER, ROLES
-from tests.live.served import AT, observed
+from tests.live.served import AT, X, observed
 
 
 @pytest.mark.parametrize(
@@ -140,3 +144,84 @@ def test_each_route_refuses_each_role_it_should(served, client, method, path):
         assert (told.status_code == 403) == (not allowed), told.text
         if not allowed and method == "GET":
             assert f"the role {role} may not do this" in told.json()["error"]
+
+
+# one call's nonsense among others
+
+DEEP = b"[" * 900 + b"1" + b"]" * 900
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"features": [1%s, 1, 2]}' % (b"0" * 400),
+        b'{"features": [1%s, 1, 2]}' % (b"0" * 4400),
+        b'{"features": [%s, 1, 2]}' % DEEP,
+        b'{"features": %s}' % DEEP,
+        b'{"features": {"a": %s, "b": 1, "c": 2}}' % DEEP,
+        b'{"features": [1, 2, 3], "id": "\\ud800"}',
+        b'{"features": [1, 2, 3], "payload": {"text": "\\ud800"}}',
+        b'{"features": [1, 2, 3], "payload": {"fields": {"\\ud800": 1}}}',
+        b'{"features": [1, 2, 3], "payload": {"fields": {"a": "\\ud800"}}}',
+        b'{"features": {"a": 1, "b": 2, "\\ud800": 3}}',
+    ],
+    ids=lambda body: body.decode()[:60],
+)
+def test_one_nonsensical_call_among_forty_fails_alone(served, body):
+    good = json.dumps(X).encode()
+    headers = {**served.headers(PRODUCER), "content-type": "application/json"}
+
+    async def post_all():
+        transport = httpx.ASGITransport(served.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here", timeout=10) as client:
+            bodies = [good] * 20 + [body] + [good] * 20
+            posts = [client.post(f"{AT}/observations", content=one, headers=headers) for one in bodies]
+            return await asyncio.wait_for(asyncio.gather(*posts), 20)
+
+    answers = asyncio.run(post_all())
+    served.service.close()
+    assert [answer.status_code for answer in answers[:20] + answers[21:]] == [200] * 40
+    assert answers[20].status_code in (400, 422), answers[20].text
+    assert len(answers[20].json()["error"]) < 300
+
+
+def test_a_failure_in_deciding_on_one_observation_is_its_callers_alone(served, monkeypatch):
+    decide = type(served.agent._get_decider()).decide
+
+    def fails_on_seven(self, block):
+        if any(x[0] == 7 for x in block):
+            raise ZeroDivisionError
+        return decide(self, block)
+
+    monkeypatch.setattr(type(served.agent._get_decider()), "decide", fails_on_seven)
+
+    async def observe_all():
+        calls = [served.service.observe(served.agent, [[float(i), 0.0, 0.0]], [None], [None]) for i in range(10)]
+        return await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 20)
+
+    results = asyncio.run(observe_all())
+    assert [i for i, result in enumerate(results) if isinstance(result, ZeroDivisionError)] == [7]
+    assert len(served.agent.history()) == 9
+
+
+@pytest.mark.parametrize("depth", [50, 200, 400, 600, 800, 900, 940, 960, 980, 1000, 1500])
+def test_a_body_nested_too_deep_is_refused(ask, client, served, depth):
+    deep = b"[" * depth + b"]" * depth
+    headers = {**served.headers(ADMIN), "content-type": "application/json"}
+    for path, body in (
+        (f"{AT}/observations", b'{"features": %s}' % deep),
+        (f"{AT}/observations/batch", b'{"observations": [{"features": [%s]}]}' % deep),
+        (f"{AT}/observations", b'{"features": [1, 2, 3], "payload": {"fields": {"a": %s}}}' % deep),
+        (f"{AT}/observations", b'{"features": [1, 2, 3], "id": %s}' % deep),
+        (f"{AT}/answer", b'{"ticket": "a", "label": %s}' % deep),
+        ("/api/agents", b'{"name": "deep", "classes": %s}' % deep),
+    ):
+        assert client.post(path, content=body, headers=headers).status_code in (400, 422)
+
+
+def test_a_class_name_that_is_not_unicode_is_refused(client, served):
+    headers = {**served.headers(ADMIN), "content-type": "application/json"}
+    body = b'{"name": "odd", "classes": ["cat", "\\ud800"]}'
+    told = client.post("/api/agents", content=body, headers=headers)
+    assert (told.status_code, "surrogate" in told.json()["error"]) == (422, True)
+    assert client.get("/api/agents", headers=headers).json() == {"agents": ["default"]}

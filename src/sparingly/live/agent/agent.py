@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from typing import Any, Self
 
 import numpy as np
@@ -16,11 +17,11 @@ from sqlalchemy import Connection
 from sparingly.games import Game
 from sparingly.live.agent import answers, leases, observations
 from sparingly.live.agent.agent_settings import Settings
-from sparingly.live.agent.batching import Gathering
+from sparingly.live.agent.batching import BatchingQueue
 from sparingly.live.agent.errors import AgentError, StoreError
 from sparingly.live.agent.features import rows
 from sparingly.live.agent.making import checked_training, made_settings, try_strategy
-from sparingly.live.agent.observations import Observation
+from sparingly.live.agent.observations import Observation, ObserveCall
 from sparingly.live.agent.question_limits import Limits
 from sparingly.live.agent.reading import Reading
 from sparingly.live.agent.ticket_records import SKIPPED, UNKNOWN, WITHDRAWN, Label, Question, Ticket
@@ -159,7 +160,7 @@ class Agent(Reading):
         self._clock = clock
         self._lock = threading.RLock()
         self._closed: str | None = None
-        self._gathering = Gathering(self._serve, self._lock)
+        self._queue: BatchingQueue[ObserveCall, list[Ticket]] = BatchingQueue(self._serve, self._lock)
         self._decider: Decider | None = None
         self._ticket_counts = TicketCounts()
         try:
@@ -185,13 +186,25 @@ class Agent(Reading):
 
         With an `id` of the caller's own a repeated call returns the same ticket and does nothing.
         """
-        return self._observe([x], None if id is None else [id], None if payload is None else [payload])[0]
+        call = ObserveCall([x], None if id is None else [id], None if payload is None else [payload])
+        return self._queue.call(call)[0]
 
     def observe_many(
         self, X: Any, *, ids: Sequence[str | int | None] | None = None, payloads: Sequence[Any] | None = None
     ) -> list[Ticket]:
         """Decide on a block of observations in order, all of them on disk in one go or none."""
-        return self._observe(rows(X), ids, payloads)
+        return self._queue.call(ObserveCall(rows(X), ids, payloads))
+
+    def submit_many(
+        self,
+        X: Any,
+        *,
+        executor: Executor,
+        ids: Sequence[str | int | None] | None = None,
+        payloads: Sequence[Any] | None = None,
+    ) -> Future[list[Ticket]]:
+        """Like `observe_many` without waiting: a thread of the executor serves this call and others in one batch."""
+        return self._queue.submit(ObserveCall(rows(X), ids, payloads), executor)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """How likely each class is held to be by now, `[block, class]`: the larger, the likelier; nothing is kept."""
@@ -200,13 +213,6 @@ class Agent(Reading):
             decider = self._get_decider()
             decider.follow(connection, self._store.head(connection))
             return decider.scores(block)
-
-    def _observe(self, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None) -> list[Ticket]:
-        observations.check_lengths(X, ids=ids, payloads=payloads)
-        if not len(X):
-            return []
-        self._settle(X[0])
-        return self._gathering(observations.read(self._store.settings.schema, X, ids, payloads))
 
     def _settle(self, first: Any) -> None:
         """Learn shape and names from the first observation, once."""
@@ -221,15 +227,29 @@ class Agent(Reading):
             with self._store.writing() as connection:
                 self._store.settle(connection, first)
 
-    def _serve(self, requests: Sequence[list[Observation]]) -> list[list[Ticket] | BaseException]:
+    def _read(self, call: ObserveCall) -> list[Observation] | Exception:
+        """One call's observations; whatever is wrong with its content is the error of this call alone."""
+        try:
+            call.check_lengths()
+            if not len(call):
+                return []
+            self._settle(call.X[0])
+            return call.read(self._store.settings.schema)
+        except Exception as error:
+            return error
+
+    def _serve(self, calls: Sequence[ObserveCall]) -> list[list[Ticket] | BaseException]:
         """Decide on and write the observations of several calls in one transaction; an error fails its own call."""
         self._check_open()
+        requests = [self._read(call) for call in calls]
+        if not any(isinstance(request, list) and request for request in requests):
+            return list(requests)  # type: ignore[arg-type]
         decider = self._get_decider()
         try:
             with self._store.writing() as connection:
                 head = self._store.head(connection)
                 decider.follow(connection, head)
-                there = observations.known(connection, (o.id for call in requests for o in call if o.id is not None))
+                there = observations.known(connection, requests)
                 accepted, errors = observations.accept(requests, there)
                 written = observations.decide(
                     connection, head, self._clock(), self._store.settings, accepted, decider.decide
@@ -239,14 +259,7 @@ class Agent(Reading):
             raise
         decider.commit(head + len(written))
         decider.keep_snapshot_if_due()
-        by_id = {**there, **{row.id: row for row in written}}
-        nameless = iter([row for row, o in zip(written, accepted, strict=True) if o.id is None])
-        classes = self._store.settings.classes
-        return [
-            error
-            or [observations.ticket_of(by_id[o.id] if o.id is not None else next(nameless), classes) for o in call]
-            for call, error in zip(requests, errors, strict=True)
-        ]
+        return observations.tickets_of(requests, errors, accepted, written, there, self._store.settings.classes)
 
     # answers
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from sparingly.games import Game
-from sparingly.live.agent.errors import AgentError
+from sparingly.live.agent.errors import AgentError, checked_text, shortened
 from sparingly.live.agent.features import Schema
 from sparingly.live.agent.question_limits import Limits
 from sparingly.live.agent.ticket_records import Label
@@ -84,7 +84,9 @@ def checked_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
         raise AgentError(f"classes is {classes!r}: give the names of two or more classes")
     for name in classes:
         if not isinstance(name, str | int | float | bool):
-            raise AgentError(f"class {name!r} must be a string or a number")
+            raise AgentError(f"class {shortened(name)} must be a string or a number")
+        if isinstance(name, str):
+            checked_text("class", name)
         if [str(other) for other in classes].count(str(name)) > 1:
             raise AgentError(f"class {name!r} is named twice")
     if len(classes) < 2:

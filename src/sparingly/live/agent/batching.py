@@ -1,70 +1,136 @@
-"""Calls that arrive together are written together: one wait for the disk serves them all."""
+"""The batching queue: calls that wait at the same time are served in one transaction, with one wait for the disk."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from sparingly.live.agent.errors import StoreError
 
-Request = TypeVar("Request")
+Request = TypeVar("Request", bound=Sized)
 Result = TypeVar("Result")
 
+LARGEST_BATCH = 500
+"""Items, such as observations, after which no further request joins a batch."""
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, slots=True)
 class _Call(Generic[Request, Result]):
     request: Request
-    done: bool = False
-    results: list[Result | BaseException] = field(default_factory=list)
+    future: Future[Result] = field(default_factory=Future)
 
 
-class Gathering(Generic[Request, Result]):
-    """Whichever thread holds the lock serves everyone who waits for it.
+class BatchingQueue(Generic[Request, Result]):
+    """Whichever thread holds the lock serves a batch of those that wait for it.
+
+    Every request's future is resolved, whatever happens: with its result, its own error, or the reason why the batch
+    could not be served. If serving a batch fails for an unforeseen reason, each of its requests is served alone.
 
     Parameters
     ----------
     serve
-        Takes the requests in their order of arrival; returns for each its result, or the exception to raise.
+        Takes requests in their order of arrival; returns for each its result, or the exception that it fails with.
+        May be called again with some of the requests if it raises.
     lock
         Held while serving.
 
-    >>> doubled = Gathering(lambda numbers: [2 * n for n in numbers], threading.RLock())
-    >>> doubled(21)
+    >>> queue = BatchingQueue(lambda calls: [sum(numbers) for numbers in calls], threading.RLock())
+    >>> queue.call([20, 22])
     42
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(1) as executor:
+    ...     queue.submit([1, 2], executor).result()
+    3
     """
 
-    def __init__(self, serve: Callable[[Sequence[Request]], Sequence[Result | BaseException]], lock: threading.RLock):
+    def __init__(
+        self, serve: Callable[[Sequence[Request]], Sequence[Result | BaseException]], lock: threading.RLock
+    ) -> None:
         self._serve = serve
         self._lock = lock
         self._waiting: deque[_Call[Request, Result]] = deque()
+        self._mutex = threading.Lock()
+        self._worker_is_due = False
 
-    def __call__(self, request: Request) -> Result:
+    def call(self, request: Request) -> Result:
+        """Wait for the lock, serve whoever waits by then unless another thread has, and return the result."""
         call: _Call[Request, Result] = _Call(request)
         self._waiting.append(call)
-        with self._lock:
-            if not call.done:
-                self._serve_all()
-        result = call.results[0]
-        if isinstance(result, BaseException):
-            raise result
-        return result
-
-    def _serve_all(self) -> None:
-        calls = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
-            results: Sequence[Result | BaseException] = self._serve([call.request for call in calls])
-        except Exception as error:
-            results = [error] * len(calls)
+            with self._lock:
+                while not call.future.done():
+                    self._serve_batch()
         except BaseException:
-            self._finish(calls, [StoreError("the call was interrupted before it was acknowledged")] * len(calls))
+            call.future.cancel()
             raise
-        self._finish(calls, results)
+        return call.future.result()
 
-    @staticmethod
-    def _finish(calls: Sequence[_Call[Request, Result]], results: Sequence[Result | BaseException]) -> None:
+    def submit(self, request: Request, executor: Executor) -> Future[Result]:
+        """Wait for nothing: a thread of the executor serves this request, with the others that wait by then."""
+        call: _Call[Request, Result] = _Call(request)
+        with self._mutex:
+            self._waiting.append(call)
+            is_due, self._worker_is_due = self._worker_is_due, True
+        if not is_due:
+            self._hand_over(executor)
+        return call.future
+
+    def _hand_over(self, executor: Executor) -> None:
+        try:
+            executor.submit(self._work, executor)
+        except RuntimeError:
+            # The executor is shutting down and takes no more work: whoever waits is served here.
+            self._work(executor)
+
+    def _work(self, executor: Executor) -> None:
+        """Serve one batch; the next is another task, so that other calls get their turn at the lock in between."""
+        try:
+            with self._lock:
+                self._serve_batch()
+        finally:
+            with self._mutex:
+                self._worker_is_due = bool(self._waiting)
+            if self._worker_is_due:
+                self._hand_over(executor)
+
+    def _serve_batch(self) -> None:
+        calls = self._next_batch()
+        try:
+            self._resolve(calls)
+        except BaseException:
+            for call in calls:
+                if not call.future.done():
+                    call.future.set_exception(StoreError("the call was interrupted before it was acknowledged"))
+            raise
+
+    def _next_batch(self) -> list[_Call[Request, Result]]:
+        """The next requests that nobody has cancelled, at least one if there is one."""
+        batch: list[_Call[Request, Result]] = []
+        items = 0
+        while self._waiting and (not batch or items + len(self._waiting[0].request) <= LARGEST_BATCH):
+            call = self._waiting.popleft()
+            if call.future.set_running_or_notify_cancel():
+                batch.append(call)
+                items += len(call.request)
+        return batch
+
+    def _resolve(self, calls: Sequence[_Call[Request, Result]]) -> None:
+        if not calls:
+            return
+        try:
+            results = self._serve([call.request for call in calls])
+        except Exception as error:
+            if len(calls) > 1 and not isinstance(error, StoreError):
+                for call in calls:
+                    self._resolve([call])
+                return
+            results = [error] * len(calls)
         for call, result in zip(calls, results, strict=True):
-            call.results.append(result)
-            call.done = True
+            if isinstance(result, BaseException):
+                call.future.set_exception(result)
+            else:
+                call.future.set_result(result)

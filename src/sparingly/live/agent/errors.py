@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
+from typing import Any
+
 
 class AgentError(ValueError):
     """Something an agent refuses; nothing was changed."""
@@ -29,3 +32,30 @@ class InUseError(StoreError):
 
 class DamagedError(StoreError):
     """The file is damaged; the message says what can be recovered."""
+
+
+def shortened(value: Any) -> str:
+    """A value as an error names it: one line of bounded length and depth.
+
+    >>> shortened(10**400), shortened("short")
+    ('10000000000000000...0000000000000000000', "'short'")
+    """
+    try:
+        return reprlib.repr(value)
+    except (ValueError, RecursionError):
+        return f"{type(value).__name__} that cannot be shown"
+
+
+def checked_text(what: str, text: str) -> str:
+    """A text that can be stored and sent as UTF-8; one with half of a surrogate pair cannot.
+
+    >>> checked_text("class", "\\ud800")
+    Traceback (most recent call last):
+    ...
+    sparingly.live.agent.errors.AgentError: class '\\ud800' is not valid Unicode: it has half of a surrogate pair
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise AgentError(f"{what} {text[:60]!r} is not valid Unicode: it has half of a surrogate pair") from None
+    return text

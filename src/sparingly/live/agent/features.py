@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparingly.live.agent.errors import AgentError
+from sparingly.live.agent.errors import AgentError, checked_text, shortened
 
 Vector = NDArray[np.float32]
 
@@ -42,7 +42,7 @@ class Schema:
         """This schema, with whatever it does not yet know taken from a first observation."""
         named = _named(features)
         if named is not None and self.names is None:
-            names = tuple(str(name) for name in named)
+            names = tuple(checked_text("feature", str(name)) for name in named)
             if self.shape is not None and math.prod(self.shape) != len(names):
                 raise AgentError(f"an observation has {len(names)} features, not {math.prod(self.shape)}")
             return replace(self, names=names, shape=self.shape or (len(names),))
@@ -81,7 +81,7 @@ class Schema:
         if len(block) > 1 and all(type(x) in (list, np.ndarray) for x in block):
             try:
                 values = np.asarray(block)
-            except ValueError:
+            except (ValueError, RecursionError):
                 values = np.empty(0)
             if values.dtype.kind in "biuf" and values.shape[1:] == self.shape:
                 numbers = _single(values)
@@ -141,13 +141,16 @@ def _numbers(features: Any, names: Sequence[str] | None = None) -> Vector:
         values = np.asarray(features)
         if values.dtype.kind in "biuf":
             return _single(values)
-    except ValueError:
+    except (ValueError, RecursionError):
         values = np.empty(0, dtype=object)
     for i, value in enumerate(features if np.iterable(features) and not isinstance(features, str) else [features]):
         if not _is_number(value):
             called = repr(names[i]) if names is not None and i < len(names) else i
-            raise AgentError(f"feature {called} is {value!r}: every feature must be a finite number")
-    return values.astype(np.float32)
+            raise AgentError(f"feature {called} is {shortened(value)}: every feature must be a finite number")
+    try:
+        return values.astype(np.float32)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise AgentError(f"the features {shortened(features)} cannot be read: each must be a finite number") from None
 
 
 def _single(values: NDArray[Any]) -> Vector:
@@ -161,8 +164,13 @@ def _is_number(value: Any) -> bool:
         return False
     try:
         float(value)
+    except OverflowError:
+        return False
     except (TypeError, ValueError):
-        return np.ndim(value) > 0 and np.asarray(value).dtype.kind in "biuf"
+        try:
+            return np.ndim(value) > 0 and np.asarray(value).dtype.kind in "biuf"
+        except (ValueError, RecursionError):
+            return False
     return True
 
 

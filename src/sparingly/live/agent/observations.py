@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 
 from sparingly.live.agent.agent_settings import Settings
 from sparingly.live.agent.answers import labelling_action
-from sparingly.live.agent.errors import AgentError, ConflictError
+from sparingly.live.agent.errors import AgentError, ConflictError, checked_text, shortened
 from sparingly.live.agent.features import Schema, Vector, digest
 from sparingly.live.agent.payloads import checked_payload, payload_row
 from sparingly.live.agent.question_limits import Asking
@@ -36,59 +36,73 @@ class Observation:
     payload: Payload | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ObserveCall:
+    """The observations of one call as they were given: all of them are taken or none."""
+
+    X: Sequence[Any]
+    ids: Sequence[Any] | None = None
+    payloads: Sequence[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def check_lengths(self) -> None:
+        """There is one id and one payload for each observation, or none at all."""
+        for what, values in (("ids", self.ids), ("payloads", self.payloads)):
+            if values is not None and len(values) != len(self.X):
+                raise AgentError(f"there are {len(values)} {what} for {len(self.X)} observations")
+
+    def read(self, schema: Schema) -> list[Observation]:
+        """The observations, checked."""
+        return [
+            Observation(
+                x,
+                checked_id(self.ids[i]) if self.ids is not None else None,
+                checked_payload(self.payloads[i]) if self.payloads is not None else None,
+            )
+            for i, x in enumerate(schema.read_all(self.X))
+        ]
+
+
 def checked_id(given: Any) -> str | None:
     """The caller's own id as text."""
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, str | int) or not str(given).strip():
-        raise AgentError(f"id {given!r} must be a string or a whole number")
+        raise AgentError(f"id {shortened(given)} must be a string or a whole number")
     if len(str(given)) > _LONGEST_ID or "\0" in str(given):
         raise AgentError(f"id {str(given)[:40]!r}... is longer than {_LONGEST_ID} characters or has a zero in it")
-    return str(given)
+    return checked_text("id", str(given))
 
 
-def check_lengths(X: Sequence[Any], **given: Sequence[Any] | None) -> None:
-    """There is one id and one payload for each observation, or none at all."""
-    for what, values in given.items():
-        if values is not None and len(values) != len(X):
-            raise AgentError(f"there are {len(values)} {what} for {len(X)} observations")
+Request = list[Observation] | Exception
+"""The observations of one call, or the reason why they could not be read."""
 
 
-def read(
-    schema: Schema, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None
-) -> list[Observation]:
-    """Observations as they were given, checked."""
-    return [
-        Observation(
-            x,
-            checked_id(ids[i]) if ids is not None else None,
-            checked_payload(payloads[i]) if payloads is not None else None,
-        )
-        for i, x in enumerate(schema.read_all(X))
-    ]
-
-
-def known(connection: Connection, ids: Iterable[str]) -> dict[str, Any]:
-    """The tickets that there are already, by id."""
-    wanted, found = list(ids), {}
+def known(connection: Connection, requests: Sequence[Request]) -> dict[str, Any]:
+    """The tickets that there are already with the ids of these requests, by id."""
+    wanted = [o.id for request in requests if isinstance(request, list) for o in request if o.id is not None]
+    found = {}
     for start in range(0, len(wanted), 500):
         rows = connection.execute(select(tickets).where(tickets.c.id.in_(wanted[start : start + 500])))
         found.update({row.id: row for row in rows})
     return found
 
 
-def fresh(observed: Sequence[Observation], there: Mapping[str, Any]) -> list[Observation]:
-    """The observations that are new; an id that stands for other features is an error that names it."""
+def fresh(
+    observed: Sequence[Observation], there: Mapping[str, Any], accepted: Mapping[str, Observation]
+) -> list[Observation]:
+    """The observations that are neither written nor accepted; an id that stands for other features is an error."""
     new: dict[str, Observation] = {}
-    nameless: list[Observation] = []
     order: list[Observation] = []
     for observation in observed:
         name = observation.id
         if name is None:
-            nameless.append(observation)
             order.append(observation)
             continue
-        earlier = there[name].digest if name in there else digest(new[name].x) if name in new else None
+        same = new.get(name) or accepted.get(name)
+        earlier = there[name].digest if name in there else digest(same.x) if same is not None else None
         if earlier is None:
             if _OURS.fullmatch(name):
                 raise AgentError(f"id {name!r} is of the form that the agent gives itself: choose another")
@@ -100,18 +114,47 @@ def fresh(observed: Sequence[Observation], there: Mapping[str, Any]) -> list[Obs
 
 
 def accept(
-    requests: Iterable[list[Observation]], there: Mapping[str, Any]
+    requests: Iterable[Request], there: Mapping[str, Any]
 ) -> tuple[list[Observation], list[BaseException | None]]:
-    """The new observations of all calls that make sense, and for each call the reason why it does not."""
+    """The new observations of all requests that make sense, and for each request the reason why it does not."""
     accepted: list[Observation] = []
+    by_id: dict[str, Observation] = {}
     errors: list[BaseException | None] = []
-    for call in requests:
+    for request in requests:
+        if isinstance(request, Exception):
+            errors.append(request)
+            continue
         try:
-            accepted = fresh([*accepted, *call], there)
-            errors.append(None)
+            new = fresh(request, there, by_id)
         except AgentError as error:
             errors.append(error)
+            continue
+        errors.append(None)
+        accepted += new
+        by_id.update({o.id: o for o in new if o.id is not None})
     return accepted, errors
+
+
+def tickets_of(
+    requests: Sequence[Request],
+    errors: Sequence[BaseException | None],
+    accepted: Sequence[Observation],
+    written: Sequence[Any],
+    there: Mapping[str, Any],
+    classes: Sequence[Label],
+) -> list[list[Ticket] | BaseException]:
+    """For each request its tickets, from the rows that were there or are written now, or its error."""
+    by_id = {**there, **{row.id: row for row in written}}
+    nameless = iter([row for row, o in zip(written, accepted, strict=True) if o.id is None])
+    results: list[list[Ticket] | BaseException] = []
+    for request, error in zip(requests, errors, strict=True):
+        if error is not None:
+            results.append(error)
+            continue
+        assert isinstance(request, list)
+        rows = [by_id[o.id] if o.id is not None else next(nameless) for o in request]
+        results.append([ticket_of(row, classes) for row in rows])
+    return results
 
 
 def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sparingly.live.agent.errors import AgentError
+from sparingly.live.agent.errors import AgentError, checked_text
 from sparingly.live.agent.ticket_records import Payload
 
 
@@ -21,11 +21,14 @@ def checked_payload(given: Any) -> Payload | None:
     if isinstance(given, bytes | bytearray):
         return Payload("image", bytes(given), _media(bytes(given)))
     if isinstance(given, str):
-        return Payload("text", given, "text/plain")
+        return Payload("text", checked_text("the payload's text", given), "text/plain")
     if isinstance(given, Mapping):
         try:
+            checked_text("the payload's fields", json.dumps(dict(given), ensure_ascii=False))
             return Payload("fields", json.loads(json.dumps(dict(given))), "application/json")
-        except (TypeError, ValueError) as error:
+        except AgentError:
+            raise
+        except (TypeError, ValueError, RecursionError) as error:
             raise AgentError(f"the payload's fields must be plain values: {error}") from None
     raise AgentError(f"a payload is an image's bytes, a text or a table of fields, not {type(given).__name__}")
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import datetime
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, ParamSpec, TypeVar
 
 from fastapi import Depends, Path, Request
 
 from sparingly.live.agent.agent import Agent
+from sparingly.live.agent.ticket_records import Ticket
 from sparingly.live.service.agent_directory import NAME, Agents
 from sparingly.live.service.audit import Audit
 from sparingly.live.service.auth.authentication import Access
@@ -22,7 +23,6 @@ from sparingly.live.service.service_database import Book
 from sparingly.live.service.service_limits import ServiceLimits
 from sparingly.live.service.web.events import Events
 from sparingly.live.service.web.metrics import Metrics
-from sparingly.live.service.web.observation_batching import Together
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,13 +47,18 @@ class Service:
         self.metrics = Metrics()
         self.metrics.watch(self.boards)
         self.events = Events()
-        self.together = Together()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run what may wait for a disk or a database beside the event loop."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, functools.partial(function, *args, **kwargs))
+
+    async def observe(
+        self, agent: Agent, X: Sequence[Any], ids: Sequence[Any], payloads: Sequence[Any]
+    ) -> list[Ticket]:
+        """The tickets of one call's observations, decided on a thread in one batch with those of other calls."""
+        return await asyncio.wrap_future(agent.submit_many(X, executor=self._threads, ids=ids, payloads=payloads))
 
     async def agent(self, name: str) -> Agent:
         return self.agents.get(name) if self.agents.is_open(name) else await self.call(self.agents.get, name)

@@ -78,7 +78,7 @@ async def _observe(here: Service, agent: Agent, block: list[ObservationIn]) -> l
     payloads: list[Payload | None] = [None] * len(block)
     if any(o.payload is not None for o in block):
         payloads = await here.call(lambda: [_payload(o.payload) for o in block])
-    return await here.together.observe(here, agent, [o.features for o in block], [o.id for o in block], payloads)
+    return await here.observe(agent, [o.features for o in block], [o.id for o in block], payloads)
 
 
 def _observe_upload(here: Service, agent: Agent, data: bytes, features: str | None, id: str | None) -> Ticket:
