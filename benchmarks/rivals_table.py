@@ -16,9 +16,9 @@ import numpy as np
 from scipy.stats import norm
 
 from sparingly.experiments.runs.experiment_settings import Player, Run, Task
+from sparingly.experiments.runs.many_runs import local, run_all
+from sparingly.experiments.runs.paper_studies import REFERENCE, Printed, printed, study
 from sparingly.experiments.runs.run_records import Results
-from sparingly.experiments.runs.runner import local, run_all
-from sparingly.experiments.runs.studies import REFERENCE, Printed, printed, study
 
 DATA = ("magic_telescope", "adult", "mnist_binary", "mnist", "shuttle")
 SEEDS, MOST = 5, 25

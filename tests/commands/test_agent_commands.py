@@ -70,10 +70,31 @@ def test_a_whole_life(sparingly, path: Path) -> None:  # type: ignore[no-untyped
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ("--cost", "announced=cat,true=dog,cost=5"),
+        ("--cost", "announced=cat,true=dog:5"),
+        ("--costs", "0 5; 1 0"),
+        ("--costs", "[[0, 5], [1, 0]]"),
+    ],
+)
+def test_costs_in_every_spelling(sparingly, path: Path, words: tuple[str, str]) -> None:  # type: ignore[no-untyped-def]
+    code, _, error = sparingly("create", str(path), "--classes", "cat,dog", "--query-cost", "0.5", *words)
+    assert (code, error) == (0, "")
+    with sp.Agent.open(path) as agent:
+        assert agent.settings.costs == ((0, 5), (1, 0), (0.5, 0.5))
+
+
+@pytest.mark.parametrize(
     ("args", "stdin", "words"),
     [
         (("create", "{new}", "--classes", "cat"), "", "two or more classes, not 1"),
         (("create", "{new}", "--classes", "a,b", "--cost", "a:b=2"), "", "cost 'a:b=2' must look like"),
+        (
+            ("create", "{new}", "--classes", "cat,dog", "--cost", "announced=cat,true=dgo:2"),
+            "",
+            "there is no class 'dgo'; did you mean dog?",
+        ),
         (("observe", "{place}"), "a,b\n1,x\n", "line 2: feature 'b' is 'x'"),
         (("observe", "{place}"), "a,b\n1\n", "line 2 has more or fewer fields"),
         (("observe", "{place}"), "{oops\n", "line 1 is not JSON"),

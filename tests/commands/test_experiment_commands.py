@@ -29,7 +29,9 @@ def tables(tmp_path):
         ("run --strategy neural_cbp,colour=1", "neural_cbp colour=1 cannot play digits:"),
         ("run --noise 3", "noise is 3.0: Input should be less than or equal to 1"),
         ("run --costs zero", "costs 'zero' are not numbers"),
-        ("run --costs 0,1;1,0", "costs are for 2 classes, digits has 10"),
+        ("run --costs 0,1;1,0", "digits: costs has shape (2, 2): 10 classes need 10 rows (announced)"),
+        ("run --data phishing --cost announced=Tru,true=False:2", "there is no class 'Tru'; did you mean True?"),
+        ("run --costs 0,1;1,0 --cost announced=0,true=1:2", "are both given: choose one of them"),
         ("run --on mars", "on is 'mars'"),
         ("run --data good.csv", "good.csv needs a target"),
         ("run --data none.csv --target label", "none.csv is not a file"),
@@ -101,6 +103,15 @@ def test_a_study_of_ones_own_from_a_file_of_settings(sparingly, tables):
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", ["--cost announced=no,true=yes:5", "--costs costs.csv", "--costs [[0,5],[1,0]]"])
+def test_costs_are_told_back_in_words(sparingly, tables, words):
+    (tables / "costs.csv").write_text("announced\\true,yes,no\nyes,0,1\nno,5,0\n")
+    start = "run --data good.csv --target label --strategy never_ask --seeds 1 --dry-run"
+    code, told, _ = sparingly(*start.split(), *words.split())
+    assert code == 0
+    assert "announcing no when it is yes costs 5, announcing yes when it is no costs 1" in told
+
+
 def test_datasets_are_listed(sparingly):
     code, told, _ = sparingly("datasets")
     assert code == 0
@@ -116,7 +127,7 @@ def test_a_failure_is_told_and_leaves_exit_code_1(sparingly, tables):
     code, _, told = sparingly(*words.split())
     assert code == 1
     assert "RuntimeError: no" in told
-    assert "1 runs failed; their stories are in results/failures" in told
+    assert "1 runs failed; their tracebacks are in results/failures" in told
     code, _, told = sparingly(*words.split())
     assert code == 1
     assert "--retry does them again" in told

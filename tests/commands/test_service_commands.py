@@ -96,13 +96,15 @@ def test_label_studio_finds_its_backend(url, token):
 
 
 def test_started_again_it_has_everything_and_shows_no_token(tmp_path):
-    process, _ = start(tmp_path, "--classes", "cat,dog", "--name", "pets")
+    process, _ = start(tmp_path, "--classes", "cat,dog", "--name", "pets", "--cost", "announced=cat,true=dog:5")
     secret = SECRET.search(process.stdout.readline())[0]
     assert stop(process)
     process, line = start(tmp_path)
     url = line.split()[-1]
     assert line.startswith("sparingly serves pets at ")
     assert status(url, secret) == 200
+    found = httpx.get(f"{url}/api/agents/pets", headers={"authorization": f"Bearer {secret}"}).json()
+    assert found["costs"] == [[0, 5], [1, 0], [1, 1]]
     assert stop(process)
     assert process.stdout.read() == ""
 

@@ -81,3 +81,13 @@ def test_what_a_file_cannot_hold_is_named_and_nothing_is_written(tmp_path):
     with pytest.raises(ValueError, match=r"neither \.toml nor \.json"):
         game.write(tmp_path / "game.yaml")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_label_efficient_game_takes_costs_with_names(tmp_path):
+    file = tmp_path / "spam.toml"
+    start = 'game = "label_efficient"\nclasses = ["ham", "spam"]\n'
+    file.write_text(start + 'costs = [{announced = "spam", true = "ham", cost = 5}]\n')
+    assert Game.read(file).costs.tolist() == [[0, 1], [5, 0], [1, 1]]
+    file.write_text(start + 'costs = ["announced=spam,true=hamm:5"]\n')
+    with pytest.raises(ValueError, match=r"spam.toml: there is no class 'hamm'; did you mean ham\?"):
+        Game.read(file)

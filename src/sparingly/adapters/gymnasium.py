@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.games import Game, label_efficient
+from sparingly.games.costs import read_costs
 
 try:
     import gymnasium
@@ -133,7 +134,7 @@ def task(
     from sparingly.experiments.streams import stream
 
     data = load(dataset, preprocessing, flat=flat)  # type: ignore[arg-type]
-    game = label_efficient(data.n_classes, costs=costs, query_cost=query_cost)
+    game = label_efficient(data.n_classes, costs=read_costs(costs, data.classes), query_cost=query_cost)
     return PartialMonitoringEnv(game, lambda seed: stream(data, seed, horizon))
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sparingly.commands.cost_options import Cost, Costs, QueryCost, stated_costs
+
 if TYPE_CHECKING:
     from sparingly.live.agent.ticket_records import Statistics
 
@@ -22,11 +24,9 @@ def create(
     place: Place,
     classes: Annotated[str, typer.Option(help="The classes, with commas between: cat,dog.")],
     features: Annotated[int | None, typer.Option(help="How many; otherwise the first observation tells.")] = None,
-    cost: Annotated[
-        list[str] | None,
-        typer.Option(help="A cost that is not 1: announced=ham,true=spam,cost=0.2. May be repeated."),
-    ] = None,
-    query_cost: Annotated[float, typer.Option(help="The price of a question.")] = 1.0,
+    cost: Cost = None,
+    costs: Costs = None,
+    query_cost: QueryCost = 1.0,
     strategy: Annotated[str | None, typer.Option(help="A strategy's name.")] = None,
     seed: Annotated[int, typer.Option()] = 0,
     max_open: Annotated[int | None, typer.Option(help="Questions that may be open at a time.")] = None,
@@ -40,7 +40,7 @@ def create(
     made = Agent(
         [name.strip() for name in classes.split(",")],
         features,
-        costs=[_cost(one) for one in cost] if cost else None,
+        costs=stated_costs(costs, cost),
         query_cost=query_cost,
         path=place,
         strategy=strategy,
@@ -64,11 +64,11 @@ def observe(
     batch: Annotated[int, typer.Option(help="Observations that are written together.", min=1)] = 100,
 ) -> None:
     """Read observations from standard input, CSV with a header or JSON lines; write their tickets as JSON lines."""
-    from sparingly.commands.input_formats import batches, read_lines
+    from sparingly.commands.input_formats import batches, read_rows
     from sparingly.live.agent.agent import Agent
 
     with Agent.open(place) as opened:
-        for block in batches(read_lines(sys.stdin, source, id), batch):
+        for block in batches(read_rows(sys.stdin, source, id), batch):
             tickets = opened.observe_many(
                 [one.features for one in block], ids=[one.id for one in block], payloads=[one.payload for one in block]
             )
@@ -158,19 +158,6 @@ def check(
     typer.echo(f"{place} is {'whole' if report.ok else 'damaged'}")
     if not report.ok:
         raise typer.Exit(1)
-
-
-def _cost(text: str) -> dict[str, Any]:
-    """One cost from the command line.
-
-    >>> _cost("announced=ham,true=spam,cost=0.2")
-    {'announced': 'ham', 'true': 'spam', 'cost': 0.2}
-    """
-    parts = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
-    try:
-        return {"announced": parts["announced"], "true": parts["true"], "cost": float(parts["cost"])}
-    except (KeyError, ValueError):
-        raise ValueError(f"cost {text!r} must look like announced=ham,true=spam,cost=0.2") from None
 
 
 def _shown(payload: Any) -> str:

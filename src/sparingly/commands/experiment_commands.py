@@ -12,6 +12,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from sparingly.commands.cost_options import Cost, Costs
+
 OUT = Path("results")
 Seeds = Annotated[int | None, typer.Option(help="How many seeds.")]
 Horizon = Annotated[int | None, typer.Option(help="Rounds of a run.")]
@@ -42,7 +44,8 @@ def run(
     preprocessing: Annotated[
         str | None, typer.Option(help="`paper`, `streaming`, `encoded` or `auto`: what suits the strategy.")
     ] = None,
-    costs: Annotated[str | None, typer.Option(help="By row (announced) and column (true): '0 1; 0.5 0'.")] = None,
+    cost: Cost = None,
+    costs: Costs = None,
     query_cost: Annotated[float | None, typer.Option(help="What a question costs.")] = None,
     noise: Annotated[float | None, typer.Option(help="Share of answers drawn at random.")] = None,
     drift: Annotated[str | None, typer.Option(help="`none`, `abrupt` or `gradual`: two classes swap names.")] = None,
@@ -62,9 +65,9 @@ def run(
     """Compare strategies on data sets: yours, or ready ones."""
     given = {key: value for key, value in locals().items() if key != "settings"}
     with refusals():
-        from sparingly.experiments.runs.conduct import run_mine
+        from sparingly.commands.run_studies import run_own_study
 
-        run_mine({key: value for key, value in given.items() if value is not None}, settings)
+        run_own_study({key: value for key, value in given.items() if value is not None}, settings)
 
 
 def reproduce(
@@ -83,7 +86,7 @@ def reproduce(
     """Run the paper's experiments, with a report that puts its figures beside ours."""
     given = {key: value for key, value in locals().items() if key not in ("what", "settings")}
     with refusals():
-        from sparingly.experiments.runs.conduct import run_paper
+        from sparingly.commands.run_studies import run_paper
 
         run_paper(what, {key: value for key, value in given.items() if value is not None}, settings)
 
@@ -100,7 +103,7 @@ def report(
 ) -> None:
     """Write a self-contained HTML report, and the same in Markdown."""
     with refusals():
-        from sparingly.experiments.runs.conduct import write_report_of
+        from sparingly.commands.run_studies import write_report_of
         from sparingly.experiments.runs.run_records import Results
 
         files = write_report_of(Results(results), out or results / "report.html", study, reference, title, summary)
@@ -129,14 +132,14 @@ def list_datasets(
 ) -> None:
     """List the data sets and whether they are here, or fetch one."""
     with refusals():
+        from sparingly.commands import run_studies
         from sparingly.experiments import datasets
-        from sparingly.experiments.runs import conduct
 
         for name in fetch or ():
-            typer.echo(str(conduct.fetch(name)))
+            typer.echo(str(run_studies.fetch(name)))
         if not fetch:
             for name in datasets.names():
-                typer.echo(conduct.describe(name))
+                typer.echo(run_studies.describe(name))
 
 
 @contextmanager

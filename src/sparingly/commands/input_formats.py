@@ -13,7 +13,7 @@ from sparingly.live.agent.errors import AgentError
 
 
 @dataclass(frozen=True)
-class Line:
+class InputRow:
     """One observation as it was read."""
 
     features: Any
@@ -21,16 +21,16 @@ class Line:
     payload: Any = None
 
 
-def read_lines(source: Iterable[str], kind: str | None = None, id_name: str = "id") -> Iterator[Line]:
+def read_rows(source: Iterable[str], kind: str | None = None, id_name: str = "id") -> Iterator[InputRow]:
     """The observations of a stream.
 
     A JSON line is a list of features, an object of features by name, or an object with "features", and perhaps an id
     and a "payload".
 
-    >>> [line.features for line in read_lines(["a,b,id\\n", "1,2,first\\n"])]
+    >>> [row.features for row in read_rows(["a,b,id\\n", "1,2,first\\n"])]
     [{'a': 1.0, 'b': 2.0}]
-    >>> next(read_lines(['{"features": [1, 2], "id": "first", "payload": "look"}']))
-    Line(features=[1, 2], id='first', payload='look')
+    >>> next(read_rows(['{"features": [1, 2], "id": "first", "payload": "look"}']))
+    InputRow(features=[1, 2], id='first', payload='look')
     """
     lines = (line for line in source if line.strip())
     first = next(iter(lines), None)
@@ -44,33 +44,33 @@ def read_lines(source: Iterable[str], kind: str | None = None, id_name: str = "i
     return _csv(every, id_name) if kind == "csv" else _jsonl(every, id_name)
 
 
-def batches(lines: Iterable[Line], size: int) -> Iterator[list[Line]]:
-    """The lines in batches of one size; the last may be smaller."""
-    stream = iter(lines)
+def batches(rows: Iterable[InputRow], size: int) -> Iterator[list[InputRow]]:
+    """The rows in batches of one size; the last may be smaller."""
+    stream = iter(rows)
     while batch := list(itertools.islice(stream, size)):
         yield batch
 
 
-def _csv(lines: Iterable[str], id_name: str) -> Iterator[Line]:
+def _csv(lines: Iterable[str], id_name: str) -> Iterator[InputRow]:
     for number, row in enumerate(csv.DictReader(lines), start=2):
         if None in row or None in row.values():
             raise AgentError(f"line {number} has more or fewer fields than the header")
         name = row.pop(id_name, None)
-        yield Line({key: _number(value, key, number) for key, value in row.items()}, name)
+        yield InputRow({key: _number(value, key, number) for key, value in row.items()}, name)
 
 
-def _jsonl(lines: Iterable[str], id_name: str) -> Iterator[Line]:
+def _jsonl(lines: Iterable[str], id_name: str) -> Iterator[InputRow]:
     for number, line in enumerate(lines, start=1):
         try:
             value = json.loads(line)
         except json.JSONDecodeError as error:
             raise AgentError(f"line {number} is not JSON: {error}") from None
         if isinstance(value, dict) and "features" in value:
-            yield Line(value["features"], value.get(id_name), value.get("payload"))
+            yield InputRow(value["features"], value.get(id_name), value.get("payload"))
         elif isinstance(value, dict):
-            yield Line({key: one for key, one in value.items() if key != id_name}, value.get(id_name))
+            yield InputRow({key: one for key, one in value.items() if key != id_name}, value.get(id_name))
         else:
-            yield Line(value)
+            yield InputRow(value)
 
 
 def _number(value: str, name: str, line: int) -> float:

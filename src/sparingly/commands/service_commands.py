@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from sparingly.commands.cost_options import Cost, Costs, QueryCost, stated_costs
+
 DATA = "SPARINGLY_STORE"
 Place = Annotated[str, typer.Option("--store", envvar=DATA, help="A folder, or the URL of a PostgreSQL database.")]
 STORE = "sparingly-store"
@@ -27,7 +29,9 @@ def serve(
     context: typer.Context,
     classes: Annotated[str | None, typer.Option(help="The classes of the first agent, such as cat,dog.")] = None,
     name: Annotated[str, typer.Option(help="The first agent's name.")] = "default",
-    query_cost: Annotated[float, typer.Option(help="What a question costs; an error costs 1.")] = 1.0,
+    cost: Cost = None,
+    costs: Costs = None,
+    query_cost: QueryCost = 1.0,
     strategy: Annotated[str | None, typer.Option(help="The strategy's name; ours if not given.")] = None,
     audit_rate: Annotated[float, typer.Option(help="Share of announcements that are checked all the same.")] = 0.0,
     max_open: Annotated[int | None, typer.Option(help="Questions that may be open at a time.")] = None,
@@ -54,7 +58,7 @@ def serve(
     listener = server.listen(host, port)
     service = Service(store, limits, secure_cookie=not insecure_cookie)
     chosen = {"query_cost": query_cost, "strategy": strategy, "audit_rate": audit_rate, "reveal": reveal}
-    chosen |= {"max_open": max_open, "max_per_day": max_per_day}
+    chosen |= {"costs": stated_costs(costs, cost), "max_open": max_open, "max_per_day": max_per_day}
     server.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], chosen)
     service.agents.open_all()
     secret = server.first_token(service)

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
+from sparingly.games.costs import read_costs
 from sparingly.games.game import Game
 from sparingly.games.ready_games import READY
 
@@ -102,7 +103,21 @@ def _from_content(content: dict[str, Any]) -> Game:
     unknown = [field for field in content if field not in allowed]
     if unknown:
         raise ValueError(f"{unknown[0]} is not an option of {name}: it has {', '.join(allowed) or 'none'}")
+    if name == "label_efficient" and "costs" in content:
+        content["costs"] = _label_efficient_costs(content)
     return READY[name](**content)
+
+
+def _label_efficient_costs(content: dict[str, Any]) -> Any:
+    """A matrix, or the costs with names, as the agent and the command line take them."""
+    costs, classes = content["costs"], content.get("classes")
+    if classes is None and isinstance(content.get("n_classes"), int):
+        classes = [str(number) for number in range(content["n_classes"])]
+    if isinstance(costs, list) and all(isinstance(row, list) for row in costs):
+        return costs
+    if classes is None:
+        raise ValueError("costs with names need classes: name the classes as `classes`")
+    return read_costs(costs, classes)
 
 
 def _json(content: dict[str, Any]) -> str:

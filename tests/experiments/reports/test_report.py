@@ -15,9 +15,9 @@ from sparingly.experiments.reports.comparison import Digest, compare, digest
 from sparingly.experiments.reports.figures import draw_all
 from sparingly.experiments.reports.report import in_words, make_report, write_report
 from sparingly.experiments.runs.experiment_settings import Player, Row, SettingsError, Study, Task
+from sparingly.experiments.runs.many_runs import local, run_all
+from sparingly.experiments.runs.paper_studies import FP_SENSITIVE, printed, study
 from sparingly.experiments.runs.run_records import Results
-from sparingly.experiments.runs.runner import local, run_all
-from sparingly.experiments.runs.studies import FP_SENSITIVE, printed, study
 
 LABELS = {"Neural-CBP": ("neural_cbp", {"preset": "released"}), "asks <always> & ever": ("always_ask", {"epochs": 1})}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparingly.experiments.runs.execution import LABEL_COUNTS, execute
 from sparingly.experiments.runs.experiment_settings import Player, Run, Task
 from sparingly.experiments.runs.run_records import Record, write_whole
+from sparingly.experiments.runs.single_run import LABEL_COUNTS, execute
 
 
 @pytest.fixture(scope="module")
@@ -49,16 +49,6 @@ def test_the_columns_agree_with_each_other(record):
     assert np.isfinite(record.rounds["width"]).any()
     assert np.isfinite(record.rounds["gap"]).any()
     assert {"assess", "decide", "learn", "train", "test", "load", "total", "cpu"} <= set(record.time)
-
-
-def test_weighted_f1_is_that_of_scikit_learn():
-    from sklearn.metrics import f1_score
-
-    from sparingly.experiments.runs.execution import weighted_f1
-
-    rng = np.random.default_rng(0)
-    y, said = rng.integers(5, size=200), rng.integers(4, size=200)
-    assert weighted_f1(said, y, 5) == pytest.approx(f1_score(y, said, average="weighted", zero_division=0))
 
 
 def test_noise_reaches_the_strategy_and_not_the_costs():

@@ -20,8 +20,8 @@ from sparingly.experiments.reports.statistical_tests import (
     win_counts,
 )
 from sparingly.experiments.runs.experiment_settings import Row, SettingsError, Study
+from sparingly.experiments.runs.paper_studies import REFERENCE, Printed, printed
 from sparingly.experiments.runs.run_records import Results, write_whole
-from sparingly.experiments.runs.studies import REFERENCE, Printed, printed
 
 POINTS = 101
 """Moments at which a curve over time is kept."""

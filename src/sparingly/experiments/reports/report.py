@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sparingly.experiments.reports.comparison import Comparison, Digest, Line, compare
 from sparingly.experiments.reports.figures import draw_all
 from sparingly.experiments.reports.statistical_tests import Summary
+from sparingly.experiments.runs.paper_studies import PRINTED_FALSE_POSITIVES, REFERENCE
 from sparingly.experiments.runs.run_records import write_whole
-from sparingly.experiments.runs.studies import PRINTED_FALSE_POSITIVES, REFERENCE
 
 CLOSE = 0.1
 """A mean is called close to the paper's within this share of it."""

@@ -23,13 +23,13 @@ class SettingsError(ValueError):
     """Settings that cannot be run; the message is one line that names the value."""
 
 
-class Plain(BaseModel):
+class PlainSettings(BaseModel):
     """Settings: plain values, checked, unchangeable, and nothing besides."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Task(Plain):
+class Task(PlainSettings):
     """What is played, but for the seed: the data, the costs, and what makes life hard.
 
     Attributes
@@ -74,7 +74,7 @@ class Task(Plain):
         return costs
 
 
-class Player(Plain):
+class Player(PlainSettings):
     """A strategy with its options, and the name that tables show.
 
     `strategy` is a name of the registry, or `module:Class` or `file.py:Class` for one of your own.
@@ -94,7 +94,7 @@ class Player(Plain):
         return self.label or " ".join([self.strategy.split(":")[-1], *_pairs(self.options)])
 
 
-class Run(Plain):
+class Run(PlainSettings):
     """One strategy on one stream.
 
     >>> player = Player(strategy="neuronal", options={"gamma": 3})
@@ -115,7 +115,7 @@ class Run(Plain):
         return re.sub(r"[^\w.=]+", "-", "-".join([*words, f"seed{self.seed}", digest]))
 
 
-class Row(Plain):
+class Row(PlainSettings):
     """A row of a table: one strategy on one task, for every seed, or for the first few of them."""
 
     table: str
@@ -124,7 +124,7 @@ class Row(Plain):
     seeds: int | None = None
 
 
-class Study(Plain):
+class Study(PlainSettings):
     """The rows that are compared, and the seeds they are run with."""
 
     name: str

@@ -1,4 +1,4 @@
-"""From what a command was given to studies, their runs, and a report."""
+"""What `run`, `reproduce` and `report` do: options become studies, the studies are run, and a report is written."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any, Literal
 
 import typer
 
+from sparingly.commands.cost_options import stated_costs
 from sparingly.experiments import datasets, openml
 from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.reports.comparison import Digest, complete_seeds, digest
-from sparingly.experiments.runs import studies
+from sparingly.experiments.runs import paper_studies
 from sparingly.experiments.runs.duration_estimates import Estimates, in_time
 from sparingly.experiments.runs.experiment_settings import (
-    Plain,
+    PlainSettings,
     Player,
     Run,
     SettingsError,
@@ -25,15 +26,16 @@ from sparingly.experiments.runs.experiment_settings import (
     read_toml,
     study_of,
 )
+from sparingly.experiments.runs.many_runs import Pool, RunTally, local, missing, on_ray, run_all
 from sparingly.experiments.runs.run_records import Results
-from sparingly.experiments.runs.runner import Pool, Tally, local, missing, on_ray, run_all
+from sparingly.games.costs import read_costs
 
 SPELLED_OUT = 3
 """Up to so many classes each cost is said in words."""
 
 
-class Where(Plain):
-    """How runs are done."""
+class RunOptions(PlainSettings):
+    """Where runs are done, and where their records go."""
 
     out: Path = Path("results")
     on: Literal["local", "ray"] = "local"
@@ -47,7 +49,7 @@ class Where(Plain):
         return local(self.workers) if self.on == "local" else on_ray(self.address, self.workers)
 
 
-class Mine(Task):
+class OwnStudy(Task):
     """A study of one's own: every strategy on every data set."""
 
     dataset: str = ""
@@ -58,39 +60,53 @@ class Mine(Task):
     first_seed: int = 0
     name: str = "mine"
 
-    def study(self) -> Study:
-        common = self.model_dump(include=set(Task.model_fields), exclude={"dataset"})
-        tasks = [Task(dataset=name, **common) for name in self.data]
+    def study(self, costs: Any = None) -> Study:
+        """The runs, with costs in any form that `read_costs` takes."""
+        common = self.model_dump(include=set(Task.model_fields), exclude={"dataset", "costs"})
+        tasks = [Task(dataset=name, costs=self._costs_on(name, costs), **common) for name in self.data]
         players = [player_of(text) for text in self.strategy]
         return study_of(tasks, players, name=self.name, seeds=self.seeds, first_seed=self.first_seed)
 
+    def _costs_on(self, dataset: str, costs: Any) -> tuple[tuple[float, ...], ...] | None:
+        if costs is None:
+            return None
+        classes = datasets.load(dataset, target=self.target, drop=self.drop).classes
+        try:
+            matrix = read_costs(costs, classes)
+        except ValueError as error:
+            raise SettingsError(f"{dataset}: {error}") from error
+        return None if matrix is None else tuple(map(tuple, matrix.tolist()))
 
-def run_mine(given: Mapping[str, Any], settings: Path | None) -> None:
+
+def run_own_study(given: Mapping[str, Any], settings: Path | None) -> None:
     """A study of one's own, from options and a settings file; options win."""
-    told = (read_toml(settings) if settings else {}) | dict(given)
-    if isinstance(told.get("costs"), str):
-        told["costs"] = costs_of(told["costs"])
-    where = _where(told)
-    study = Mine.model_validate(told).study()
+    from_file = read_toml(settings) if settings else {}
+    if {"cost", "costs"} & set(given):
+        from_file = {name: value for name, value in from_file.items() if name not in ("cost", "costs")}
+    chosen = from_file | dict(given)
+    costs = stated_costs(chosen.pop("costs", None), chosen.pop("cost", None))
+    options = _run_options(chosen)
+    study = OwnStudy.model_validate(chosen).study(costs)
     _check(study)
     for task in {row.task: None for row in study.rows}:
         typer.echo(costs_in_words(task))
-    _do([study], where)
+    _do([study], options)
 
 
 def run_paper(what: str, given: Mapping[str, Any], settings: Path | None) -> None:
     """The paper's experiments: one, several with commas between, or `all`."""
-    told = (read_toml(settings) if settings else {}) | dict(given)
-    where = _where(told)
-    unknown = set(told) - {"seeds", "horizon", "first_seed"}
+    chosen = (read_toml(settings) if settings else {}) | dict(given)
+    options = _run_options(chosen)
+    unknown = set(chosen) - {"seeds", "horizon", "first_seed"}
     if unknown:
         raise SettingsError(f"{sorted(unknown)[0]!r} is not a setting of reproduce")
-    chosen = studies.ALL if what == "all" else tuple(what.split(","))
-    _do([studies.study(one, **told) for one in chosen], where)
+    names = paper_studies.ALL if what == "all" else tuple(what.split(","))
+    _do([paper_studies.study(name, **chosen) for name in names], options)
 
 
-def _where(told: dict[str, Any]) -> Where:
-    return Where.model_validate({key: told.pop(key) for key in Where.model_fields if key in told})
+def _run_options(chosen: dict[str, Any]) -> RunOptions:
+    """Take the options of `RunOptions` out of all that were given."""
+    return RunOptions.model_validate({key: chosen.pop(key) for key in RunOptions.model_fields if key in chosen})
 
 
 def player_of(text: str) -> Player:
@@ -107,18 +123,6 @@ def player_of(text: str) -> Player:
             raise SettingsError(f"{part!r} in the strategy {text!r} is not of the form option=value")
         options[key.strip()] = _value(value.strip())
     return Player(strategy=name.strip(), options=options)
-
-
-def costs_of(text: str) -> list[list[float]]:
-    """A cost matrix from a command line.
-
-    >>> costs_of("0 1; 0.5 0")
-    [[0.0, 1.0], [0.5, 0.0]]
-    """
-    try:
-        return [[float(cost) for cost in row.replace(",", " ").split()] for row in text.split(";")]
-    except ValueError as error:
-        raise SettingsError(f"costs {text!r} are not numbers: write them as '0 1; 0.5 0'") from error
 
 
 def costs_in_words(task: Task) -> str:
@@ -155,34 +159,34 @@ def _value(text: str) -> Any:
 
 def _check(study: Study) -> None:
     """Find out before the first run what would stop all of them."""
-    from sparingly.experiments.runs.execution import check
+    from sparingly.experiments.runs.single_run import check
 
     for row in study.rows:
         check(Run(task=row.task, player=row.player, seed=study.first_seed))
 
 
-def _do(chosen: list[Study], where: Where) -> None:
+def _do(chosen: list[Study], options: RunOptions) -> None:
     from sparingly.experiments.runs.progress import Progress
 
-    results = Results(where.out)
-    if (where.out / "sparingly.json").is_file() or not where.dry_run:
+    results = Results(options.out)
+    if (options.out / "sparingly.json").is_file() or not options.dry_run:
         results.open()
     runs = list({run.id: run for study in chosen for run in study.runs()}.values())
     runs.sort(key=lambda run: run.seed)
     estimates = Estimates(results)
     to_do = missing(runs, results)
-    workers = where.workers or os.cpu_count() or 1
+    workers = options.workers or os.cpu_count() or 1
     typer.echo(_plan(runs, to_do, estimates, workers))
-    if where.dry_run:
+    if options.dry_run:
         return
     for study in chosen:
         results.add_study(study)
     with Progress(to_do, estimates, workers) as progress:
-        tally = run_all(runs, results, where.pool, retry=where.retry, watch=progress.tick)
-    _tell(tally, where)
+        tally = run_all(runs, results, options.pool, retry=options.retry, watch=progress.tick)
+    _tell(tally, options)
     whole = [study for study in chosen if any(complete_seeds(results, study, row) for row in study.rows)]
     if whole:
-        for path in write_report_of(results, where.out / "report.html", [study.name for study in whole])[:2]:
+        for path in write_report_of(results, options.out / "report.html", [study.name for study in whole])[:2]:
             typer.echo(str(path))
     if tally.failed or tally.skipped:
         raise typer.Exit(1)
@@ -197,20 +201,20 @@ def _plan(runs: list[Run], to_do: list[Run], estimates: Estimates, workers: int)
     return f"{told}: about {in_time(seconds)} with {workers} workers{doubt}"
 
 
-def _tell(tally: Tally, where: Where) -> None:
+def _tell(tally: RunTally, options: RunOptions) -> None:
     for run_id, reason in tally.failed.items():
         typer.echo(f"failed: {run_id}: {reason}", err=True)
     if tally.skipped:
         typer.echo(f"{len(tally.skipped)} runs failed before and were left out; --retry does them again", err=True)
     if tally.failed:
-        typer.echo(f"{len(tally.failed)} runs failed; their stories are in {where.out / 'failures'}", err=True)
+        typer.echo(f"{len(tally.failed)} runs failed; their tracebacks are in {options.out / 'failures'}", err=True)
 
 
 def write_report_of(
     results: Results,
     out: Path,
     chosen: list[str] | None = None,
-    reference: str = studies.REFERENCE,
+    reference: str = paper_studies.REFERENCE,
     title: str = "Strategies compared",
     summary: Path | None = None,
 ) -> list[Path]:

@@ -28,7 +28,7 @@ ENVIRONMENT = ("SPARINGLY_DATA", "SPARINGLY_CACHE", "PYTHONPATH")
 
 @dataclass(frozen=True)
 class Failed:
-    """A run that raised: the reason in one line, and the whole story."""
+    """A run that raised: the reason in one line, and its traceback."""
 
     reason: str
     details: str
@@ -39,7 +39,7 @@ Pool = Callable[[list[Run]], Iterator[Outcome]]
 
 
 @dataclass
-class Tally:
+class RunTally:
     """What became of the runs that were asked for."""
 
     done: int = 0
@@ -55,7 +55,7 @@ def run_all(
     *,
     retry: bool = False,
     watch: Callable[[Run, bool], None] = lambda run, well: None,
-) -> Tally:
+) -> RunTally:
     """Do the runs that have no record yet.
 
     Parameters
@@ -88,7 +88,7 @@ def missing(runs: Iterable[Run], results: Results) -> list[Run]:
 
 def perform(run: Run) -> Outcome:
     """One run as a worker does it: nothing is raised, nothing is written."""
-    from sparingly.experiments.runs.execution import execute
+    from sparingly.experiments.runs.single_run import execute
 
     try:
         return run.id, execute(run).to_bytes()
@@ -204,16 +204,16 @@ def alone(results: Results) -> Iterator[None]:
         yield
 
 
-def _to_do(runs: Iterable[Run], results: Results, retry: bool) -> tuple[list[Run], Tally]:
+def _to_do(runs: Iterable[Run], results: Results, retry: bool) -> tuple[list[Run], RunTally]:
     runs = list(runs)
-    tally = Tally(already=sum(results.has(run.id) for run in runs))
+    tally = RunTally(already=sum(results.has(run.id) for run in runs))
     broken = {} if retry else results.failures()
     left = missing(runs, results)
     tally.skipped = [run.id for run in left if run.id in broken]
     return [run for run in left if run.id not in broken], tally
 
 
-def _keep(results: Results, run_id: str, outcome: bytes | Failed, tally: Tally) -> None:
+def _keep(results: Results, run_id: str, outcome: bytes | Failed, tally: RunTally) -> None:
     try:
         if isinstance(outcome, Failed):
             tally.failed[run_id] = outcome.reason

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from sparingly.experiments.runs.experiment_settings import Player, SettingsError, Task, study_of
+from sparingly.experiments.runs.many_runs import alone, local, on_ray, run_all
 from sparingly.experiments.runs.run_records import Results
-from sparingly.experiments.runs.runner import alone, local, on_ray, run_all
 
 
 def contents(results: Results) -> dict[str, str]:
@@ -154,7 +154,7 @@ def _process(script: str, study, results, environment) -> subprocess.Popen[bytes
     module = results.folder.parent / "tests_study.py"
     module.write_text(
         "from sparingly.experiments.runs.run_records import Results\n"
-        "from sparingly.experiments.runs.runner import local, run_all\n"
+        "from sparingly.experiments.runs.many_runs import local, run_all\n"
         "from sparingly.experiments.runs.experiment_settings import Study\n"
         f"results = Results({str(results.folder)!r})\n"
         f"study = Study.model_validate_json({study.model_dump_json()!r})\n"

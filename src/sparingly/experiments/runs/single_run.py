@@ -49,8 +49,8 @@ def execute(run: Run) -> Record:
         strategy = make_strategy(run, game, source.dataset)
         observations = source.X
     clock.watch(strategy)
-    scores = Scores(strategy, source, run.task.test_rows)
-    rounds = Rounds(len(source))
+    scores = HeldOutScores(strategy, source, run.task.test_rows)
+    rounds = RoundColumns(len(source))
     with clock.phase("rest"):
         pairs = zip(observations, source.answers.tolist(), strict=True)
         for played in play(strategy, game, pairs, delay=run.task.delay):
@@ -125,19 +125,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def weighted_f1(predicted: NDArray[np.int64], y: NDArray[np.int64], n_classes: int) -> float:
-    """F1 of each class, averaged by how often the class is true.
-
-    >>> weighted_f1(np.array([0, 1, 1, 1]), np.array([0, 0, 1, 1]), 2)
-    0.733...
-    """
-    both = np.bincount(y[predicted == y], minlength=n_classes)
-    said, true = (np.bincount(part, minlength=n_classes) for part in (predicted, y))
-    f1 = 2 * both / np.maximum(said + true, 1)
-    return float((f1 * true).sum() / true.sum())
-
-
-class Scores:
+class HeldOutScores:
     """Measures F1 on the held-out set whenever the number of labels passes one of the paper's counts."""
 
     def __init__(self, strategy: Any, source: Stream, rows: int) -> None:
@@ -152,14 +140,16 @@ class Scores:
             self.measure(t, count)
 
     def measure(self, t: int, count: int | None = None) -> None:
+        from sklearn.metrics import f1_score
+
         X, y = self.source.test(t)
         X, y = X[: self.rows], y[: self.rows]
         blocks = [self.strategy.scores(X[i : i + 1000]).argmax(axis=1) for i in range(0, len(X), 1000)]
-        f1 = weighted_f1(np.concatenate(blocks), y, self.source.dataset.n_classes)
-        self.measured.append((self.strategy.n_labels if count is None else count, t, f1))
+        f1 = f1_score(y, np.concatenate(blocks), average="weighted", zero_division=0)
+        self.measured.append((self.strategy.n_labels if count is None else count, t, float(f1)))
 
 
-class Rounds:
+class RoundColumns:
     """Columns that fill as rounds are played."""
 
     def __init__(self, horizon: int) -> None:

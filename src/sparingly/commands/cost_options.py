@@ -1,0 +1,31 @@
+"""The options by which every command takes costs; `sparingly.games.costs` reads what they were given."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+Cost = Annotated[
+    list[str] | None,
+    typer.Option(help="A mistake that does not cost 1: announced=ham,true=spam:5. May be repeated."),
+]
+Costs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MATRIX|FILE",
+        help="All of them by row (announced) and column (true): '0 1; 0.5 0', JSON, or a .csv, .toml or .json file.",
+    ),
+]
+QueryCost = Annotated[float, typer.Option(help="What a question costs.")]
+
+
+def stated_costs(costs: Any, cost: str | list[str] | None) -> Any:
+    """What was given of the two options, or of a settings file's two keys; not both.
+
+    >>> stated_costs(None, ["announced=ham,true=spam:5"])
+    ['announced=ham,true=spam:5']
+    """
+    if costs and cost:
+        raise ValueError(f"costs ({costs}) and cost ({cost}) are both given: choose one of them")
+    return costs or cost or None
