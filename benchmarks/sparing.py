@@ -27,18 +27,19 @@ import sparingly as sp
 from sparingly.experiments.datasets import Dataset, load
 from sparingly.experiments.streams import Drift, stream
 from sparingly.strategies import registered
+from sparingly.strategies.sparing.ablation import Ablation
 from sparingly.strategies.sparing.beliefs import Beliefs
 
 RUNS = Path(__file__).parent.parent / "docs" / "results" / "sparing" / "runs.jsonl"
 DATASETS = ("shuttle", "magic_telescope", "adult", "covertype", "mnist_binary", "mnist", "fashion_mnist")
 ABLATIONS: dict[str, dict[str, Any]] = {
     "full": {},
-    "without quantile encoding": {"intervals": 1},
-    "without cross-fitting": {"crossfit": False},
-    "without measured learnability": {"learnability": False},
-    "without selection": {"selection": False},
+    "without quantile encoding": {"ablation": Ablation(intervals=1)},
+    "without cross-fitting": {"ablation": Ablation(crossfit=False)},
+    "without measured learnability": {"ablation": Ablation(learnability=False)},
+    "without selection": {"ablation": Ablation(selection=False)},
     "without random questions": {"audit": 0.0},
-    "without kernel": {"kernel": False},
+    "without kernel": {"ablation": Ablation(kernel=False)},
     "two members": {"members": 2},
 }
 FIRST_SEED = 30

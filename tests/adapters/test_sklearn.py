@@ -111,7 +111,7 @@ def test_own_module_with_options_by_prefix():
     assert clone(model).get_params() == model.get_params()
     assert model.get_params()["module__hidden"] == 7
     model.set_params(module__hidden=12, query_cost=0.5).fit(X, y)
-    assert model._strategy.knows.beliefs.ensemble._modules[0][0].out_features == 12
+    assert model._strategy.knowledge.beliefs.ensemble._modules[0][0].out_features == 12
     assert model.score(X, y) > 0.7
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from sparingly.games import Game
-from sparingly.learning.pseudo_counts import padded
+from sparingly.learning.row_independence import pad_block
 from sparingly.strategies.sparing.sparing import Sparing
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
@@ -84,7 +84,7 @@ class Extractor:
         if self.shape is not None:
             block = block.reshape(len(block), *self.shape)
         with torch.no_grad():
-            parts = [self.module(padded(part, ROWS))[: len(part)].flatten(1) for part in torch.split(block, ROWS)]
+            parts = [self.module(pad_block(part, ROWS))[: len(part)].flatten(1) for part in torch.split(block, ROWS)]
         return torch.cat(parts) if parts else torch.zeros(0, self.n_features(tuple(block.shape[1:])))
 
     def n_features(self, shape: tuple[int, ...]) -> int:

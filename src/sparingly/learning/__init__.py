@@ -1,1 +1,1 @@
-"""What is learned: networks, embeddings, training, counts. Everything here is torch; nothing here knows a game."""
+"""What several strategies learn with: networks, embeddings, training, counts. All of it is torch, and knows no game."""

@@ -12,7 +12,7 @@ from torch import Tensor
 from sparingly.learning.embedding import embedding
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.networks import Network, build
-from sparingly.learning.pseudo_counts import padded
+from sparingly.learning.row_independence import pad_block
 from sparingly.learning.training import Training
 
 
@@ -79,7 +79,7 @@ class EENet:
 
     def explore(self, compact: Tensor) -> Tensor:
         """f2's estimates of how far f1 is off, `[block, outputs]`."""
-        out: Tensor = self.f2(self.embedding.expand(padded(compact)))
+        out: Tensor = self.f2(self.embedding.expand(pad_block(compact)))
         return out[: len(compact)]
 
     def remember(self, x: Tensor, target: Tensor, exploited: tuple[Tensor, Tensor] | None = None) -> None:

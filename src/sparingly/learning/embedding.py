@@ -19,7 +19,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import relu
 
 from sparingly.learning.networks import MLP
-from sparingly.learning.pseudo_counts import padded
+from sparingly.learning.row_independence import pad_block
 
 
 class Embedding(abc.ABC):
@@ -51,7 +51,7 @@ class Embedding(abc.ABC):
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """f1's outputs and the compact normalised embedding of a block; a row does not depend on the rows beside it."""
-        outputs, values = self.raw(padded(X))
+        outputs, values = self.raw(pad_block(X))
         length = (values.square() @ self.repeats).sqrt_().clamp_min_(1e-12)
         return outputs[: len(X)], values.div_(length[:, None])[: len(X)]
 
@@ -212,7 +212,7 @@ class ModuleEmbedding(Embedding):
 
     def raw(self, X: Tensor) -> tuple[Tensor, Tensor]:
         outputs, values = zip(
-            *(self._chunk(chunk) for chunk in torch.split(padded(X, self.rows), self.rows)), strict=True
+            *(self._chunk(chunk) for chunk in torch.split(pad_block(X, self.rows), self.rows)), strict=True
         )
         return torch.cat(outputs)[: len(X)], torch.cat(values)[: len(X)]
 

@@ -6,47 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sparingly.learning.label_memory import Memory
-
-ROWS = 8
-"""Blocks are padded to a multiple of this, so that a row's result does not depend on the rows beside it."""
-COLUMNS = 12
-"""Narrower products are widened to this, for the same reason."""
+from sparingly.learning.row_independence import pad_block
 
 
-def padded(X: Tensor, rows: int = ROWS) -> Tensor:
-    """The block with zero rows added up to a multiple of `rows`: a product's rows are then the same in any company.
-
-    >>> padded(torch.ones(3, 2)).shape
-    torch.Size([8, 2])
-    """
-    missing = -len(X) % rows
-    return X if not missing else torch.cat([X, X.new_zeros(missing, *X.shape[1:])])
-
-
-def product(X: Tensor, W: Tensor) -> Tensor:
-    """X @ W, where a row's result does not depend on its place: products of fewer columns are computed otherwise.
-
-    >>> product(torch.ones(3, 2), torch.ones(2, 5)).shape
-    torch.Size([3, 5])
-    """
-    missing = COLUMNS - W.shape[1]
-    return X @ W if missing <= 0 else (X @ nn.functional.pad(W, (0, missing)))[:, : W.shape[1]]
-
-
-class Counts:
+class PseudoCounts:
     """The inverse of G = penalty I + sum phi phi' for one action, kept by rank-one updates.
 
     Each play takes one direction off the inverse: G^-1 = I / penalty - sum u u'. The directions are `recent` first;
-    `settle` moves many of them into the base, which keeps them as they are while they are few and becomes a matrix once
-    that is cheaper. While the base stands, a block's products with it (`against_base`) stay good, and `solve` corrects
-    one row for the recent directions.
+    `consolidate` moves many of them into the base, which keeps them as they are while they are few and becomes a matrix
+    once that is cheaper. While the base stands, a block's products with it (`against_base`) stay good, and `solve`
+    corrects one row for the recent directions.
     Rounding is undone every `refresh` updates by inverting G itself in double precision. All the rest has the precision
     of the observations that are counted.
 
-    >>> counts = Counts(2)
+    >>> counts = PseudoCounts(2)
     >>> east = torch.tensor([1.0, 0.0])
     >>> for _ in range(3):
     ...     counts.add(east)
@@ -54,7 +30,7 @@ class Counts:
     [4.0, 1.0]
     """
 
-    worth_settling = 32
+    worth_consolidating = 32
     most_recent = 512
 
     def __init__(self, size: int, *, penalty: float = 1.0, refresh: int | None = None, device: str = "cpu") -> None:
@@ -70,7 +46,7 @@ class Counts:
 
     def against_base(self, Phi: Tensor) -> Tensor:
         """base phi for each row phi of a block `[block, size]`."""
-        rows = padded(Phi)
+        rows = pad_block(Phi)
         if self._base is not None:
             return (rows @ self._base)[: len(Phi)]
         products = rows / self.penalty
@@ -96,11 +72,11 @@ class Counts:
         self._recent.append(direction=solved / torch.sqrt(1 + phi @ solved))
         self._since_refresh.append(phi=phi)
         if len(self._recent) >= self.most_recent:
-            self.settle()
+            self.consolidate()
 
-    def settle(self) -> None:
+    def consolidate(self) -> None:
         """Move the recent directions into the base, if they are many enough to be worth it."""
-        if len(self._recent) < self.worth_settling:
+        if len(self._recent) < self.worth_consolidating:
             return
         recent = self._recent["direction"]
         if self._base is None and len(self._settled) + len(recent) > self.size // 2:

@@ -22,7 +22,8 @@ STATE_VERSION = 1
 
 Shape = int | tuple[int, ...]
 """A number of features, or a shape such as (1, 28, 28)."""
-_NEVER = 2**31
+NEVER = 2**31
+"""What `_due_in` returns where no round brings an update: more rounds than any stream has."""
 
 
 class StateError(ValueError):
@@ -263,7 +264,7 @@ class Strategy(abc.ABC):
     def rounds_to_update(self) -> int:
         """For how many rounds from now an assessment stays valid, if no label brings an earlier update."""
         if self._frozen:
-            return _NEVER
+            return NEVER
         return 1 if self._due else max(1, self._due_in())
 
     def scores(self, X: ArrayLike | Tensor) -> NDArray[np.float64]:

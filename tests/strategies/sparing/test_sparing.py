@@ -10,10 +10,9 @@ import torch
 import sparingly as sp
 from sparingly.learning import state_files
 from sparingly.strategies import Sparing
-from sparingly.strategies.sparing.evidence import Evidence
-from sparingly.strategies.sparing.open_questions import Question, Questions
-from sparingly.strategies.sparing.purchase import Check, Offer, Purchase
-from sparingly.strategies.sparing.watch import Watch
+from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
+from sparingly.strategies.sparing.purchase import Check, Offer, PurchaseRule
+from sparingly.strategies.sparing.watch import Evidence, Watch
 from sparingly.strategies.sparing.worth import Worth
 
 RUNS = Path(__file__).parents[3] / "docs" / "results" / "sparing" / "runs.jsonl"
@@ -53,7 +52,7 @@ def test_random_questions_never_end(run):
     rates = [one.why["probability"] for one in rounds if one.why.get("probability") is not None]
     assert min(rates) > 0
     assert rates[-1] < rates[0]
-    assert min(rates) >= strategy.rule.audit / 2 / 2000 ** (1 / 3)
+    assert min(rates) >= strategy.purchase_rule.audit / 2 / 2000 ** (1 / 3)
 
 
 def test_every_question_says_what_the_label_is_worth(run):
@@ -102,8 +101,8 @@ def test_where_most_are_worth_asking_about_the_sure_ones_are_not():
     """A question that costs less than the average mistake is still not asked where the model is sure and agrees."""
     worth = Worth(gamma=1.0, average=0.01, each=0.1, risk=0.3, reach=1.0)
     sure, unsure = (Offer(risk, 0.0, 0.1, 999, 200, 0) for risk in (0.01, 0.4))
-    assert not Purchase(1.0)(sure, worth)[0]
-    assert Purchase(1.0)(unsure, worth)[0]
+    assert not PurchaseRule(1.0)(sure, worth)[0]
+    assert PurchaseRule(1.0)(unsure, worth)[0]
 
 
 def test_a_dearer_question_is_asked_less():
@@ -129,15 +128,15 @@ def test_an_open_question_takes_from_the_worth_of_its_like():
     play(strategy, X, y)
     x = torch.from_numpy(X[0])
     for _ in range(3):
-        strategy.questions.add(Question(x, strategy.clock, 0, 0.1, 0.1, torch.tensor([0.5, 0.5]), 100))
-    reach = strategy.knows.worth.reach
+        strategy.questions.add(OpenQuestion(x, strategy.clock, 0, 0.1, 0.1, torch.tensor([0.5, 0.5]), 100))
+    reach = strategy.knowledge.worth.reach
     assert strategy.questions.nearby(x, reach) == pytest.approx(3)
     assert strategy.questions.nearby(x + 100, reach) == pytest.approx(0)
 
 
 def test_questions_that_are_never_answered_are_given_up():
-    questions = Questions(patience=10)
-    questions.add(Question(torch.zeros(2), 0, 0, 0.1, 0.1, torch.ones(2) / 2, 0))
+    questions = OpenQuestions(patience=10)
+    questions.add(OpenQuestion(torch.zeros(2), 0, 0, 0.1, 0.1, torch.ones(2) / 2, 0))
     questions.expire(10)
     assert len(questions) == 1
     questions.expire(11)
@@ -173,7 +172,7 @@ def test_only_the_labels_of_the_class_that_changed_are_forgotten():
     rounds = play(strategy, X, y)
     assert strategy.changes
     assert strategy.changes[0] > 1000
-    old = strategy.knows.bought["y"][strategy.knows.bought["asked"] < 1000].tolist()
+    old = strategy.knowledge.bought["y"][strategy.knowledge.bought["asked"] < 1000].tolist()
     assert old.count(2) >= 10
     assert old.count(0) + old.count(1) <= 5
     assert np.mean([one.prediction == one.outcome for one in rounds[2500:]]) > 0.85
@@ -183,16 +182,16 @@ def test_the_evidence_says_what_was_met_instead():
     evidence = Evidence(3)
     for clock in range(3):
         evidence.bet(0, 2, 0.0, 1.0, clock)
-    assert evidence.against(0)
+    assert evidence.is_suspect(0)
     assert evidence.instead == [[2, 2, 2], [], []]
     evidence.reset([0, 2])
-    assert not evidence.against(0)
+    assert not evidence.is_suspect(0)
 
 
 def _rate(novelty: float = 1.0, **checked) -> float:
     worth = Worth(gamma=1.0, average=0.0, each=0.0, risk=0.1, reach=1.0)
     offer = Offer(0.1, 0.0, 1.0, 9999, 200, 0, novelty=novelty, check=Check(**checked))
-    return Purchase(1.0)(offer, worth)[1]["probability"]
+    return PurchaseRule(1.0)(offer, worth)[1]["probability"]
 
 
 def test_a_suspected_announcement_is_checked_more_often():
@@ -213,7 +212,7 @@ def test_checks_are_evenly_spaced_and_as_many_as_said():
     for t in range(1000):
         if watch.check(t % 2).left <= 0.01:
             asked.append(t)
-        watch.passed(t % 2, 0.01)
+        watch.count_announcement(t % 2, 0.01)
     assert len([t for t in asked if t % 2 == 0]) == 5
     assert set(np.diff([t for t in asked if t % 2])) == {200}
     assert watch.check(0).made == 500

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.label_memory import Memory
-from sparingly.learning.pseudo_counts import padded
+from sparingly.learning.row_independence import pad_block
 from sparingly.learning.training import Training
 from sparingly.strategies.families.classifier_strategy import Floats, full_expert, told
 from sparingly.strategies.families.network_options import Settings, one_of
@@ -106,7 +106,7 @@ class ExploreThenCommit(Strategy):
         """`[block, class]`; before there is a model, all classes alike."""
         if self._model is None:
             return np.full((len(X), self.game.n_outcomes), 1 / self.game.n_outcomes)
-        rows = padded((X.flatten(1) - self._centre) / self._scale)
+        rows = pad_block((X.flatten(1) - self._centre) / self._scale)
         if self.learner == "network":
             return self._model(rows)[: len(X)].double().softmax(1).numpy()  # type: ignore[no-any-return]
         known = np.zeros((len(rows), self.game.n_outcomes))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparingly.learning.embedding import Embedding
-from sparingly.learning.pseudo_counts import Counts
+from sparingly.learning.pseudo_counts import PseudoCounts
 
 
 class Plays:
@@ -31,7 +31,7 @@ class Plays:
         self.embedding = embedding
         self.kind = kind
         size, device = len(embedding.repeats), str(embedding.repeats.device)
-        self.counts = {a: Counts(size, penalty=penalty, device=device) for a in actions}
+        self.counts = {a: PseudoCounts(size, penalty=penalty, device=device) for a in actions}
 
     def prepare(self, compact: Tensor, rows: NDArray[np.int64]) -> dict[str, Any]:
         """What can be computed at once for a block of compact embeddings, at the rows whose counts may be asked for."""
@@ -58,7 +58,7 @@ class Plays:
 
     def settle(self) -> None:
         for counts in self.counts.values():
-            counts.settle()
+            counts.consolidate()
 
     def _solve(self, prepared: Mapping[str, Any], row: int, action: int) -> tuple[Tensor, Tensor]:
         """phi and G^-1 phi, from what was prepared as far as it still holds."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from sparingly.games import Game
 from sparingly.learning import schedules
 from sparingly.learning.label_memory import Memory
-from sparingly.learning.pseudo_counts import padded
+from sparingly.learning.row_independence import pad_block
 from sparingly.strategies.families.network_options import Settings, one_of
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
@@ -89,7 +89,7 @@ class ClassifierStrategy(Strategy):
         return max(self.schedule.next(self.clock), self._first) - self.clock
 
     def _scores(self, X: Tensor) -> Tensor:
-        logits: Tensor = self.classifier(padded(X.to(self.device)))
+        logits: Tensor = self.classifier(pad_block(X.to(self.device)))
         return logits[: len(X)].double().softmax(1)
 
     def _identity(self) -> dict[str, Any]:

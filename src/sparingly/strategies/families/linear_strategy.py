@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning.pseudo_counts import padded
+from sparingly.learning.row_independence import pad_block
 from sparingly.strategies.families.classifier_strategy import full_expert, told
 from sparingly.strategies.strategy import Shape, Strategy
 
@@ -50,7 +50,7 @@ class LinearStrategy(Strategy):
         return 16
 
     def _scores(self, X: Tensor) -> Tensor:
-        return (padded(self.rows(X)) @ self.weight.T)[: len(X)]
+        return (pad_block(self.rows(X)) @ self.weight.T)[: len(X)]
 
     def _state(self) -> dict[str, Any]:
         return {"weight": self.weight}

@@ -14,7 +14,7 @@ from scipy.special import log_softmax, softmax
 from torch import Tensor
 
 from sparingly.learning.label_memory import Memory
-from sparingly.learning.pseudo_counts import Counts
+from sparingly.learning.pseudo_counts import PseudoCounts
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class Linear(SymbolEstimate):
     """
 
     def __init__(self, n_features: int, n_symbols: int, *, penalty: float) -> None:
-        self.counts = Counts(n_features, penalty=penalty)
+        self.counts = PseudoCounts(n_features, penalty=penalty)
         self.sums = torch.zeros(n_symbols, n_features, dtype=torch.float64)
 
     def tell(self, x: Tensor, symbol: int) -> None:
@@ -100,7 +100,7 @@ class Logistic(SymbolEstimate):
     """
 
     def __init__(self, n_features: int, n_symbols: int, *, penalty: float) -> None:
-        self.counts = Counts(n_features, penalty=penalty)
+        self.counts = PseudoCounts(n_features, penalty=penalty)
         self.penalty = penalty
         self.theta: Floats = np.zeros((n_symbols, n_features))
         self.memory = Memory()

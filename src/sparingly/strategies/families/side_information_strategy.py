@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning.pseudo_counts import Counts
+from sparingly.learning.pseudo_counts import PseudoCounts
 from sparingly.strategies.families.confidence_bound_strategy import ConfidenceBoundStrategy
 from sparingly.strategies.families.confidence_bounds import Comparison, Floats
 from sparingly.strategies.families.side_information import symbol_estimate
@@ -67,7 +67,7 @@ class SideStrategy(ConfidenceBoundStrategy):
         self.estimates = {
             a: symbol_estimate(link, self.n_features, len(game.symbols(a)), penalty) for a in self.bounds.informative
         }
-        self.counts = {a: Counts(self.n_features, penalty=penalty) for a in self.observers}
+        self.counts = {a: PseudoCounts(self.n_features, penalty=penalty) for a in self.observers}
 
     @abc.abstractmethod
     def _factor(self, root: float) -> Floats | None:

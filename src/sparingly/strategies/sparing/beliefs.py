@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from sparingly.learning.networks import Network, build
-from sparingly.learning.pseudo_counts import padded
+from sparingly.learning.row_independence import pad_block
 from sparingly.learning.scaling import ImageScaling, QuantileScaling, Unscaled
 from sparingly.strategies.sparing.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
 from sparingly.strategies.sparing.kernel import KernelMembers, squared_distances
@@ -98,12 +98,12 @@ class Beliefs:
 
     def novelty(self, X: Tensor) -> Tensor:
         """Squared distances to the nearest label, over their mean on the stream."""
-        rows = padded(self._scaling(X)).flatten(1)
+        rows = pad_block(self._scaling(X)).flatten(1)
         return squared_distances(rows, self._labelled)[: len(X)].amin(1) / self._typical
 
     def __call__(self, X: Tensor) -> Tensor:
         """The members' probabilities, `[member, block, class]`."""
-        rows = padded(self._scaling(X))
+        rows = pad_block(self._scaling(X))
         networks = (self.ensemble.logits(rows)[:, : len(X)] / self._temperature).softmax(2)
         if self._kernel is None or self._share == 0:
             return networks

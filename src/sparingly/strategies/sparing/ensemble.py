@@ -134,9 +134,8 @@ class MLPEnsemble(Ensemble):
 class EnsembleGradients:
     """Gradients by hand of an ensemble's cross-entropy; a batch is the number of the step and its row numbers.
 
-    1.3 to 1.5 times as fast as autograd (`python -m benchmarks training` measures it). That is less than other
-    gradients by hand must gain; they stay because training is most of Sparing's time, and its decisions
-    stay the same to the bit.
+    1.3 to 1.5 times as fast as autograd (`python -m benchmarks training` measures it). Other gradients by hand must
+    gain more; these stay because training is most of Sparing's time, and so that its decisions stay the same.
     """
 
     def __init__(

@@ -11,11 +11,11 @@ from torch import Tensor
 from sparingly.games import Game
 
 
-class Expectation:
+class ExpectedCosts:
     """Costs expected of a label-efficient game with one expert who gives the full label; other games are refused.
 
     >>> from sparingly import label_efficient
-    >>> expectation = Expectation(label_efficient(2))
+    >>> expectation = ExpectedCosts(label_efficient(2))
     >>> agreed, split = torch.tensor([[[0.6, 0.4]], [[0.6, 0.4]]]), torch.tensor([[[0.9, 0.1]], [[0.3, 0.7]]])
     >>> for members in (agreed, split):
     ...     found = expectation(members)

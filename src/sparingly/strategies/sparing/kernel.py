@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from sparingly.learning.pseudo_counts import product
-from sparingly.strategies.sparing.components import Components
+from sparingly.learning.row_independence import row_independent_product
 
 POWERS = (0.0, 0.25)
 """Of the components' shares of the variance, that they may be weighted by."""
@@ -18,6 +17,65 @@ REACHES = (0.3, 1.0, 3.0)
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 TRIED_ON = 200
 """The reach and the ridge are chosen on at most this many labels, the newest ones."""
+MOST_COMPONENTS = 100
+"""Directions that are kept."""
+LEAST_SHARE = 1e-6
+"""Share of the variance below which a direction is one that does not vary."""
+SUBSPACE_ROUNDS = 2
+"""Of subspace iteration; the leading directions are exact to a few digits after two."""
+
+
+class Components:
+    """Principal components of a sample; an observation becomes a unit vector of them.
+
+    No label is needed for that, so a sample of the stream says which differences are common and which are noise.
+    Components may be weighted by a power of their share of the variance: with 0 they count as they are, the larger
+    the power the more the leading ones count. `torch.pca_lowrank` draws its first basis from the global generator;
+    here it is made of the first rows, so that the same sample always gives the same components.
+
+    Examples
+    --------
+    >>> sample = torch.randn(200, 3, generator=torch.Generator().manual_seed(0)) * torch.tensor([5.0, 1.0, 0.0])
+    >>> components = Components().fit(sample)
+    >>> [round(share, 2) for share in components.share.tolist()]
+    [0.96, 0.04]
+    >>> components(torch.tensor([[1.0, 1.0, 9.0]])).abs().mul(10).round().tolist()
+    [[7.0, 7.0]]
+    """
+
+    def __init__(self, most: int = MOST_COMPONENTS) -> None:
+        self.most = most
+        self.mean = torch.zeros(0)
+        self.directions = torch.zeros(0)
+        """`[input, component]`, from the most to the least of the variance."""
+        self.share = torch.zeros(0)
+        """Of the variance kept, for each component."""
+
+    def fit(self, sample: Tensor) -> Components:
+        """Take the components of a sample `[rows, input]`."""
+        self.mean = sample.mean(0)
+        sample = sample - self.mean
+        basis = sample[: self.most].T
+        for _ in range(SUBSPACE_ROUNDS):
+            basis = torch.linalg.qr(sample.T @ (sample @ basis)).Q
+        projected = sample @ basis
+        variance, turn = torch.linalg.eigh(projected.T @ projected)
+        share = variance.flip(0) / variance.sum().clamp(min=1e-30)
+        kept = share > LEAST_SHARE
+        self.directions, self.share = (basis @ turn).flip(1)[:, kept], share[kept]
+        return self
+
+    def __call__(self, X: Tensor, power: float = 0.0) -> Tensor:
+        """Unit vectors `[block, component]`."""
+        return torch.nn.functional.normalize(
+            row_independent_product(X - self.mean, self.directions) * self.share**power, eps=1e-6
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"mean": self.mean, "directions": self.directions, "share": self.share}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.mean, self.directions, self.share = state["mean"], state["directions"], state["share"]
 
 
 class KernelMembers:
@@ -64,7 +122,9 @@ class KernelMembers:
     def scores(self, X: Tensor) -> Tensor:
         """`[member, block, class]`: near 1 for the class, near 0 for the others."""
         near = torch.exp(-self._rate * squared_distances(self._components(X, self._power), self._rows))
-        return product(near, self._weights).reshape(len(X), self.members, -1).transpose(0, 1) + self._mean
+        return (
+            row_independent_product(near, self._weights).reshape(len(X), self.members, -1).transpose(0, 1) + self._mean
+        )
 
     def held_out(self, X: Tensor, folds: Tensor) -> Tensor:
         """For each row the scores of the member that did not train on its fold, `[n, class]`."""
@@ -81,7 +141,7 @@ class KernelMembers:
 
 
 def squared_distances(X: Tensor, Z: Tensor) -> Tensor:
-    """Squared distances `[X, Z]`, by a product, so that a row's are the same in any company."""
+    """Squared distances `[X, Z]`, by a product, so that a row does not depend on the rows beside it."""
     return torch.addmm(Z.square().sum(1), X, Z.T, alpha=-2).add_(X.square().sum(1)[:, None]).clamp_(min=0)
 
 

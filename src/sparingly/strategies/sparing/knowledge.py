@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,13 +10,69 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sparingly.learning.label_memory import Memory
 from sparingly.learning.scaling import Reservoir
 from sparingly.strategies.sparing.beliefs import Beliefs
-from sparingly.strategies.sparing.bought import Bought
-from sparingly.strategies.sparing.expected_costs import Expectation
-from sparingly.strategies.sparing.open_questions import Question
-from sparingly.strategies.sparing.refit_schedule import FIRST, Schedule
+from sparingly.strategies.sparing.expected_costs import ExpectedCosts
+from sparingly.strategies.sparing.open_questions import OpenQuestion
+from sparingly.strategies.sparing.refit_schedule import FIRST, RefitSchedule
 from sparingly.strategies.sparing.worth import Worth
+
+
+class Bought:
+    """Observations `x`, classes `y` and folds, when each was `asked` about and how many `labels` there were then.
+
+    Also `value`, the disagreement, and `soft`, the expected cost of what was believed: both as of then, nan before
+    there was a model.
+
+    >>> bought = Bought(folds=2)
+    >>> for k in range(4):
+    ...     bought.add(torch.zeros(1), k % 2, None, clock=k, costs=torch.eye(2))
+    >>> bought.forget([1], since=2)
+    >>> bought["y"].tolist(), bought["asked"].tolist(), bought["fold"].tolist()
+    ([0, 0, 1], [0, 2, 3], [0, 1, 0])
+    """
+
+    def __init__(self, folds: int) -> None:
+        self.folds = folds
+        self._memory = Memory()
+
+    def __len__(self) -> int:
+        return len(self._memory)
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._memory[name]
+
+    def add(self, x: Tensor, y: int, question: OpenQuestion | None, *, clock: int, costs: Tensor) -> None:
+        """Keep one answer; without its question, only what was answered is known."""
+        asked, labels, value, soft = clock, len(self), math.nan, math.nan
+        if question is not None:
+            asked, labels, value = question.clock, question.labels, question.value
+            soft = float(question.probability @ costs[:, y]) if not math.isnan(value) else math.nan
+        row = {"y": y, "fold": len(self) % self.folds, "asked": asked, "labels": labels, "soft": soft, "value": value}
+        self._memory.append(x=x, **{name: torch.tensor(one) for name, one in row.items()})
+
+    def forget(self, classes: list[int], since: int) -> None:
+        """Keep no label of some classes that was asked for before a round."""
+        state = self._memory.state_dict()
+        keep = (state["asked"] >= since) | ~torch.isin(state["y"], torch.tensor(classes))
+        kept = {name: column[keep] for name, column in state.items()}
+        kept["fold"] = torch.arange(int(keep.sum())) % self.folds
+        self._memory = Memory()
+        self._memory.load_state_dict(kept)
+
+    def shares(self, n_classes: int) -> Tensor:
+        """How common each class is, one label spread over all of them added."""
+        counts = torch.full((n_classes,), 1 / n_classes)
+        if len(self):
+            counts = counts + torch.bincount(self["y"], minlength=n_classes)
+        return counts / counts.sum()
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._memory.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._memory.load_state_dict(state)
 
 
 class Knowledge:
@@ -23,7 +80,7 @@ class Knowledge:
 
     Parameters
     ----------
-    expects
+    expected_costs
         The costs of the game.
     beliefs
         The models.
@@ -31,33 +88,33 @@ class Knowledge:
         Without it, what labels have taught is not measured: `Worth` keeps its prior.
     """
 
-    def __init__(self, expects: Expectation, beliefs: Beliefs, *, learnability: bool = True) -> None:
-        self.expects, self.beliefs, self.learnability = expects, beliefs, learnability
+    def __init__(self, expected_costs: ExpectedCosts, beliefs: Beliefs, *, learnability: bool = True) -> None:
+        self.expected_costs, self.beliefs, self.learnability = expected_costs, beliefs, learnability
         self.bought = Bought(beliefs.members)
-        self.schedule = Schedule()
+        self.schedule = RefitSchedule()
         self.worth: Worth | None = None
         """None as long as there is no model."""
         self._stream = Reservoir(1000)
 
-    def meet(self, x: Tensor, rng: np.random.Generator) -> None:
+    def observe(self, x: Tensor, rng: np.random.Generator) -> None:
         """See an observation of the stream, whether or not it is asked about."""
         self._stream.add(x, rng)
 
-    def add(self, x: Tensor, y: int, question: Question | None, clock: int) -> None:
+    def add(self, x: Tensor, y: int, question: OpenQuestion | None, clock: int) -> None:
         """Keep a label, with what was believed when it was asked for."""
-        self.bought.add(x, y, question, clock=clock - 1, costs=self.expects.costs)
+        self.bought.add(x, y, question, clock=clock - 1, costs=self.expected_costs.costs)
 
     def forget(self, classes: list[int], since: int, clock: int) -> None:
         """Keep no label of some classes from before a round; the next label brings an update."""
         self.bought.forget(classes, since)
         self._stream.renew()
-        self.schedule = Schedule(0, clock)
+        self.schedule = RefitSchedule(0, clock)
 
     def members(self, X: Tensor) -> Tensor:
         """The members' calibrated probabilities, `[member, block, class]`; the labels' shares before there are any."""
         if self.worth is not None:
             return self.beliefs(X)
-        return self.bought.shares(len(self.expects.costs)).expand(1, len(X), -1)
+        return self.bought.shares(len(self.expected_costs.costs)).expand(1, len(X), -1)
 
     def novelty(self, X: Tensor) -> Tensor:
         """How far off the nearest label is, 1 on average; 1 before there is a model."""
@@ -74,13 +131,13 @@ class Knowledge:
         sample = self._stream.rows if self._stream.seen else X
         with torch.no_grad():
             unseen = self.beliefs.fit(sample, X, y, folds, generator)
-            seen = self.expects(self.beliefs(sample))
-        now = (unseen * self.expects.costs[:, y].T).sum(1)
+            seen = self.expected_costs(self.beliefs(sample))
+        now = (unseen * self.expected_costs.costs[:, y].T).sum(1)
         bought = {name: self.bought[name] for name in ("value", "soft", "labels")}
         stream = {"value": torch.tensor(seen["value"]), "risk": torch.tensor(seen["risk"]), "x": sample}
-        unit = self.expects.unit or 1.0
+        unit = self.expected_costs.unit or 1.0
         self.worth = Worth.measure(bought, now, stream, unit=unit, learnability=self.learnability)
-        self.schedule = Schedule(n, clock)
+        self.schedule = RefitSchedule(n, clock)
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -93,7 +150,7 @@ class Knowledge:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.bought.load_state_dict(state["bought"])
-        self.schedule = Schedule(**state["schedule"])
+        self.schedule = RefitSchedule(**state["schedule"])
         self._stream.load_state_dict(state["stream"])
         self.worth = None if state["worth"] is None else Worth(**state["worth"])
         if self.worth is not None:

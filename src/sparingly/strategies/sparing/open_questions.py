@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OpenQuestion:
     """One question as it was asked: what the strategy believed then.
 
     Attributes
@@ -42,7 +42,7 @@ class Question:
     labels: int
 
 
-class Questions:
+class OpenQuestions:
     """The open questions: asked, not yet answered, not yet too old to hope for.
 
     Parameters
@@ -53,7 +53,7 @@ class Questions:
 
     def __init__(self, patience: int = 1000) -> None:
         self.patience = patience
-        self._open: list[Question] = []
+        self._open: list[OpenQuestion] = []
         self._rows = torch.empty(0, 0)
         self._first = self._filled = 0
         """From the first row on, so many are those of the open questions, in their order."""
@@ -61,17 +61,17 @@ class Questions:
     def __len__(self) -> int:
         return len(self._open)
 
-    def add(self, question: Question) -> None:
+    def add(self, question: OpenQuestion) -> None:
         self._open.append(question)
 
     def expire(self, clock: int) -> None:
         """Give up the questions that have waited too long."""
         if self._open and self._open[0].clock + self.patience < clock:
             kept = [q for q in self._open if q.clock + self.patience >= clock]
-            self._leave(len(self._open) - len(kept))
+            self._drop_oldest(len(self._open) - len(kept))
             self._open = kept
 
-    def take(self, x: Tensor) -> Question | None:
+    def take(self, x: Tensor) -> OpenQuestion | None:
         """Close the oldest question about an observation, if there is one."""
         if not self._open:
             return None
@@ -79,7 +79,7 @@ class Questions:
         if not same:
             return None
         place = int(same[0])
-        self._leave(1) if place == 0 else self._keep(place)
+        self._drop_oldest(1) if place == 0 else self._invalidate_from(place)
         return self._open.pop(place)
 
     def nearby(self, x: Tensor, reach: float) -> float:
@@ -100,11 +100,11 @@ class Questions:
             self._filled = count
         return self._rows[self._first : self._first + count]
 
-    def _leave(self, count: int) -> None:
+    def _drop_oldest(self, count: int) -> None:
         """The oldest go; they are the first, for questions are added in the order of the clock."""
         self._first, self._filled = self._first + count, max(0, self._filled - count)
 
-    def _keep(self, place: int) -> None:
+    def _invalidate_from(self, place: int) -> None:
         """The rows from a place on are no longer in order."""
         self._filled = min(self._filled, place)
 
@@ -124,4 +124,4 @@ class Questions:
             state["open"], state["x"], state["probability"], strict=True
         ):
             risk, value = (math.nan, math.nan) if known is None else known
-            self._open.append(Question(x, int(clock), int(announced), float(risk), float(value), p, int(labels)))
+            self._open.append(OpenQuestion(x, int(clock), int(announced), float(risk), float(value), p, int(labels)))

@@ -64,7 +64,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Purchase:
+class PurchaseRule:
     """The rule: buy when the label is worth more, over the rounds to come, than the price less the cost of announcing.
 
     Attributes
@@ -81,7 +81,7 @@ class Purchase:
 
     Examples
     --------
-    >>> rule, worth = Purchase(unit=1.0), Worth(gamma=4.0, average=0.01, each=0.2, risk=0.1, reach=1.0)
+    >>> rule, worth = PurchaseRule(unit=1.0), Worth(gamma=4.0, average=0.01, each=0.2, risk=0.1, reach=1.0)
     >>> for value in (0.3, 0.03):
     ...     print(*rule(Offer(0.4, value, 1.0, clock=999, known=200, waiting=0), worth))
     True the label is worth 0.90, the question costs 0.60 more than guessing

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 
+from sparingly.strategies.strategy import NEVER
+
 FIRST = 20
 """Labels before there is a model."""
 GROWTH = 1.5
 """An update is due once the labels have grown by this factor ..."""
 PACE = 1.6
 """... or the rounds by this one, if there is any new label."""
-NEVER = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class RefitSchedule:
     """Updates far apart enough that all of them cost little more than the last.
 
     Attributes
@@ -25,10 +26,10 @@ class Schedule:
 
     Examples
     --------
-    >>> schedule = Schedule()
+    >>> schedule = RefitSchedule()
     >>> [schedule.after_label(n, clock=n, fitted=False) for n in (19, 20)]
     [False, True]
-    >>> schedule = Schedule(labels=20, clock=20)
+    >>> schedule = RefitSchedule(labels=20, clock=20)
     >>> [schedule.after_label(n, clock=30, fitted=True) for n in (29, 30)], schedule.rounds(21, clock=30)
     ([False, True], 2)
     """

@@ -11,12 +11,13 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.networks import Network
+from sparingly.strategies.sparing.ablation import Ablation
 from sparingly.strategies.sparing.beliefs import Beliefs
 from sparingly.strategies.sparing.ensemble import Ensemble
-from sparingly.strategies.sparing.expected_costs import Expectation
+from sparingly.strategies.sparing.expected_costs import ExpectedCosts
 from sparingly.strategies.sparing.knowledge import Knowledge
-from sparingly.strategies.sparing.open_questions import Question, Questions
-from sparingly.strategies.sparing.purchase import Offer, Purchase
+from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
+from sparingly.strategies.sparing.purchase import Offer, PurchaseRule
 from sparingly.strategies.sparing.watch import Watch
 from sparingly.strategies.strategy import Assessment, Strategy, Why
 
@@ -25,11 +26,11 @@ class Sparing(Strategy):
     """Asks when a label is worth more, over the stream to come, than it costs.
 
     A small ensemble, each member blind to one fold of the labels (`Beliefs`), gives calibrated probabilities and v(x),
-    how far its members disagree in cost (`Expectation`). How much cost a unit of disagreement has removed in the past
+    how far its members disagree in cost (`ExpectedCosts`). How much cost a unit of disagreement has removed in the past
     is measured (`Worth`), and gives the worth of a label in the currency of its price. It asks when that exceeds the
-    price less what the announcement is expected to cost (`Purchase`). Random questions about every announcement, ever
-    fewer and never none, more where no label is near, guard against confident ignorance; one that costs more than it is
-    said to is checked more often, and with enough evidence its class's earlier labels are forgotten (`Watch`).
+    price less what the announcement is expected to cost (`PurchaseRule`). Random questions about every announcement,
+    ever fewer and never none, more where no label is near, guard against confident ignorance; one that costs more than
+    it is said to is checked more often, and with enough evidence its class's earlier labels are forgotten (`Watch`).
 
     Parameters
     ----------
@@ -42,10 +43,10 @@ class Sparing(Strategy):
     prior_horizon
         Rounds to come that are taken for granted before any has been seen.
     audit, alarm
-        An announcement made m times is checked at a rate of audit / m^(1/3) (`Purchase`); how much `Evidence` forgets.
-    intervals, kernel, learnability, selection, crossfit
-        For ablations (see `Beliefs`); without learnability, gamma stays at its prior, without selection every
-        observation counts as the average one.
+        An announcement made m times is checked at a rate of audit / m^(1/3) (`PurchaseRule`); how much
+        `Evidence` forgets.
+    ablation
+        Parts that are taken out, to measure what they are worth; None takes nothing out.
 
     Examples
     --------
@@ -75,21 +76,27 @@ class Sparing(Strategy):
         prior_horizon: int = 2000,
         audit: float = 0.06,
         alarm: float = 30_000.0,
-        intervals: int = 8,
-        kernel: bool = True,
-        learnability: bool = True,
-        selection: bool = True,
-        crossfit: bool = True,
+        ablation: Ablation | None = None,
         seed: int = 0,
     ) -> None:
         super().__init__(game, n_features, seed=seed)
-        self.expects = Expectation(game)
-        models: dict[str, Any] = {"network": network, "width": width, "members": members, "intervals": intervals}
-        beliefs = Beliefs(game.n_outcomes, self.shape, **models, kernel=kernel, crossfit=crossfit, seed=seed)
-        self.knows = Knowledge(self.expects, beliefs, learnability=learnability)
-        self.rule = Purchase(self.expects.unit, prior_horizon, audit, selection)
-        self.questions = Questions()
-        self.watch = Watch(self.expects.costs, alarm, self.rng.random(game.n_outcomes).tolist())
+        ablation = ablation or Ablation()
+        self.expected_costs = ExpectedCosts(game)
+        beliefs = Beliefs(
+            game.n_outcomes,
+            self.shape,
+            network=network,
+            width=width,
+            members=members,
+            intervals=ablation.intervals,
+            kernel=ablation.kernel,
+            crossfit=ablation.crossfit,
+            seed=seed,
+        )
+        self.knowledge = Knowledge(self.expected_costs, beliefs, learnability=ablation.learnability)
+        self.purchase_rule = PurchaseRule(self.expected_costs.unit, prior_horizon, audit, ablation.selection)
+        self.questions = OpenQuestions()
+        self.watch = Watch(self.expected_costs.costs, alarm, self.rng.random(game.n_outcomes).tolist())
 
     @property
     def changes(self) -> list[int]:
@@ -97,54 +104,62 @@ class Sparing(Strategy):
         return self.watch.changes
 
     def _scores(self, X: Tensor) -> Tensor:
-        return self.knows.members(X).mean(0)
+        return self.knowledge.members(X).mean(0)
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
-        return {**self.expects(self.knows.members(X)), "novelty": self.knows.novelty(X).tolist()}
+        return {**self.expected_costs(self.knowledge.members(X)), "novelty": self.knowledge.novelty(X).tolist()}
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
         x, seen = assessment.X[row], {name: value[row] for name, value in assessment.values.items()}
-        self.knows.meet(x, self.rng)
+        self.knowledge.observe(x, self.rng)
         self.questions.expire(self.clock)
         announced, risk, value = seen["cheapest"], seen["risk"], seen["value"]
-        labels, waiting, worth = len(self.knows.bought), len(self.questions), self.knows.worth
+        labels, waiting, worth = len(self.knowledge.bought), len(self.questions), self.knowledge.worth
         check = self.watch.check(announced)
         offer = Offer(risk, value, seen["price"], self.clock, labels + waiting, waiting, 0.0, seen["novelty"], check)
-        asks, why = self.rule(offer, worth)
+        asks, why = self.purchase_rule(offer, worth)
         if asks and worth is not None and waiting:
             # Open questions can only speak against another, and looking through them takes longer than all the rest.
-            asks, why = self.rule(replace(offer, nearby=self.questions.nearby(x, worth.reach)), worth)
+            asks, why = self.purchase_rule(replace(offer, nearby=self.questions.nearby(x, worth.reach)), worth)
         if "probability" in why.values:
-            self.watch.passed(announced, why["probability"])
+            self.watch.count_announcement(announced, why["probability"])
         if not asks:
             return announced, announced, why
         risk, value = (math.nan, math.nan) if worth is None else (risk, value)
-        self.questions.add(Question(x, self.clock, announced, risk, value, seen["probability"].clone(), labels))
-        return self.expects.expert, announced, why
+        self.questions.add(OpenQuestion(x, self.clock, announced, risk, value, seen["probability"].clone(), labels))
+        return self.expected_costs.expert, announced, why
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
-        y, question = self.expects.outcome(symbol), self.questions.take(x)
-        self.knows.add(x, y, question, self.clock)
-        stale = None if question is None else self.watch.stale(question, y, self.clock)
+        y, question = self.expected_costs.outcome(symbol), self.questions.take(x)
+        self.knowledge.add(x, y, question, self.clock)
+        stale = None if question is None else self.watch.detect_change(question, y, self.clock)
         if stale is not None:
-            self.knows.forget(*stale, self.clock)
+            self.knowledge.forget(*stale, self.clock)
 
     def _due_after_label(self) -> bool:
-        fitted = self.knows.worth is not None
-        return self.knows.schedule.after_label(len(self.knows.bought), self.clock, fitted)
+        fitted = self.knowledge.worth is not None
+        return self.knowledge.schedule.after_label(len(self.knowledge.bought), self.clock, fitted)
 
     def _due_in(self) -> int:
-        return self.knows.schedule.rounds(len(self.knows.bought), self.clock)
+        return self.knowledge.schedule.rounds(len(self.knowledge.bought), self.clock)
 
     def _train(self) -> None:
-        self.knows.train(self.clock, self.rng)
+        self.knowledge.train(self.clock, self.rng)
 
     def _identity(self) -> dict[str, Any]:
-        return {"form": 2, "members": self.knows.beliefs.members, "kind": type(self.knows.beliefs.ensemble).__name__}
+        return {
+            "form": 2,
+            "members": self.knowledge.beliefs.members,
+            "kind": type(self.knowledge.beliefs.ensemble).__name__,
+        }
 
     def _state(self) -> dict[str, Any]:
-        return {name: getattr(self, name).state_dict() for name in ("knows", "questions", "watch")}
+        return {name: part.state_dict() for name, part in self._parts().items()}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        for name in ("knows", "questions", "watch"):
-            getattr(self, name).load_state_dict(state[name])
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
+
+    def _parts(self) -> dict[str, Knowledge | OpenQuestions | Watch]:
+        """What changes, by the names that state files have for it."""
+        return {"knows": self.knowledge, "questions": self.questions, "watch": self.watch}

@@ -8,9 +8,69 @@ from typing import Any
 
 from torch import Tensor
 
-from sparingly.strategies.sparing.evidence import Evidence
-from sparingly.strategies.sparing.open_questions import Question
+from sparingly.strategies.sparing.open_questions import OpenQuestion
 from sparingly.strategies.sparing.purchase import START, Check
+
+SURPRISE = 3.0
+"""Wealth against an announcement above which it is checked."""
+
+
+class Evidence:
+    """A bet, for each announcement, that it has become worthless; its wealth is the evidence of a change.
+
+    If an announcement is expected to cost e and met cost c, both as shares of the largest cost, the wealth is
+    multiplied by c (1 + e) / 2e + (1 - c) / 2: halved when the announcement was right, raised when it was wrong, the
+    more the surer it was. While announcements cost what they are said to, that is 1 on average, and the chance that
+    wealth reaches a level shrinks with the level. Below 1 it is put back to 1, so that a late change counts.
+
+    >>> evidence = Evidence(2)
+    >>> for clock in range(3):
+    ...     grown = evidence.bet(announced=1, y=0, expected=0.0, met=1.0, clock=clock)
+    >>> round(grown), evidence.wealth[0], evidence.since[1], evidence.instead[1]
+    (1158, 1.0, 0, [0, 0, 0])
+
+    References
+    ----------
+    Shin, Ramdas, Rinaldo (2024). E-detectors: a nonparametric framework for sequential change detection.
+    """
+
+    SLACK = 0.05
+    """Added to every expected cost: calibration is not perfect, least of all near 0."""
+
+    def __init__(self, n_classes: int) -> None:
+        self.wealth = [1.0] * n_classes
+        self.since = [0] * n_classes
+        """When each wealth last rose from 1."""
+        self.instead: list[list[int]] = [[] for _ in range(n_classes)]
+        """The classes met in its place since then."""
+
+    def bet(self, announced: int, y: int, expected: float, met: float, clock: int) -> float:
+        """Settle one bet, the class being y; both costs are shares of the largest. The wealth after it."""
+        if self.wealth[announced] <= 1:
+            self.since[announced], self.instead[announced] = clock, []
+        if y != announced:
+            self.instead[announced].append(y)
+        expected = min(1.0, expected + self.SLACK)
+        factor = met * (1 + expected) / (2 * expected) + (1 - met) / 2
+        self.wealth[announced] = max(1.0, self.wealth[announced] * factor)
+        return self.wealth[announced]
+
+    def is_suspect(self, announced: int) -> bool:
+        """Whether an announcement is under suspicion."""
+        return self.wealth[announced] > SURPRISE
+
+    def reset(self, classes: list[int]) -> None:
+        """Begin anew with some announcements."""
+        for announced in classes:
+            self.wealth[announced] = 1.0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"wealth": list(self.wealth), "since": list(self.since), "instead": [list(one) for one in self.instead]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.wealth = [float(w) for w in state["wealth"]]
+        self.since = [int(t) for t in state["since"]]
+        self.instead = [[int(y) for y in one] for one in state["instead"]]
 
 
 class Watch:
@@ -29,8 +89,9 @@ class Watch:
     --------
     >>> import torch
     >>> watch = Watch(1 - torch.eye(2), alarm=50.0)
-    >>> sure = [Question(torch.zeros(1), t, 1, 0.01, 0.0, torch.tensor([0.01, 0.99]), labels=80) for t in (500, 501)]
-    >>> [watch.stale(question, y=0, clock=510) for question in sure], watch.changes
+    >>> believed = torch.tensor([0.01, 0.99])
+    >>> sure = [OpenQuestion(torch.zeros(1), t, 1, 0.01, 0.0, believed, labels=80) for t in (500, 501)]
+    >>> [watch.detect_change(question, y=0, clock=510) for question in sure], watch.changes
     ([None, ([1, 0, 0], 500)], [510])
     """
 
@@ -46,9 +107,9 @@ class Watch:
 
     def check(self, announced: int) -> Check:
         """How far an announcement has been checked."""
-        return Check(self._made[announced], self._left[announced], self.evidence.against(announced))
+        return Check(self._made[announced], self._left[announced], self.evidence.is_suspect(announced))
 
-    def passed(self, announced: int, probability: float) -> None:
+    def count_announcement(self, announced: int, probability: float) -> None:
         """An announcement has been made, or asked about, with a probability of the latter.
 
         Checks are evenly spaced along the probabilities, from a random start: each has the chance it is said to have,
@@ -58,7 +119,7 @@ class Watch:
         left = self._left[announced] - probability
         self._left[announced] = left if left > 0 else left + 1
 
-    def stale(self, question: Question, y: int, clock: int) -> tuple[list[int], int] | None:
+    def detect_change(self, question: OpenQuestion, y: int, clock: int) -> tuple[list[int], int] | None:
         """Settle the bet; if that is a change, whose labels are to be forgotten, and those from before which round.
 
         These are the labels of the class and of those met in its place: where two classes have swapped their names,

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sparingly.learning.block_networks import BlockNet
 from sparingly.learning.label_memory import Memory
-from sparingly.learning.pseudo_counts import padded
+from sparingly.learning.row_independence import pad_block
 from sparingly.learning.training import Training
 
 
@@ -52,7 +52,7 @@ class BlockEENet:
 
         A row, `[class, width]` in the third, does not depend on the rows beside it.
         """
-        rows = padded(X.to(self.device).flatten(1))
+        rows = pad_block(X.to(self.device).flatten(1))
         first = self._first_layers()
         hidden = torch.matmul(rows, first["exploit"]) + self.f1.bias
         outputs = hidden.relu() @ self.f1.head.weight[0] + self.f1.head.bias

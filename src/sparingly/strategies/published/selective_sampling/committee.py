@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sparingly.learning.fast_gradients import StackedGradients
-from sparingly.learning.pseudo_counts import padded
+from sparingly.learning.row_independence import pad_block
 from sparingly.learning.training import Training
 
 
@@ -28,7 +28,7 @@ class Committee:
 
     def probability(self, X: Tensor) -> np.ndarray[Any, np.dtype[np.float64]]:
         """`[rows, model, class]`; a row does not depend on the rows beside it."""
-        rows = padded(X)
+        rows = pad_block(X)
         with torch.no_grad():
             each = [model(rows)[: len(X)].double().softmax(1).numpy() for model in self.models]
         return np.stack(each, 1)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from sparingly.learning.block_networks import BlockNet
-from sparingly.learning.pseudo_counts import padded
+from sparingly.learning.row_independence import pad_block
 
 PARTS = ("blocks", "bias", "head", "last")
 
@@ -50,7 +50,7 @@ class Tangent:
 
         The norm is that of Z^-1. A row does not depend on the rows beside it.
         """
-        rows = padded(X.flatten(1))
+        rows = pad_block(X.flatten(1))
         hidden, back = self._pieces(rows)
         scale = 1 / math.sqrt(len(self.network.bias))
         output = hidden @ self.network.head.weight[0] + self.network.head.bias

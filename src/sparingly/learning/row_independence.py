@@ -1,0 +1,36 @@
+"""Matrix products whose rows do not depend on the rows beside them, nor on their place in a block.
+
+A matrix product is summed in another order, and so rounds differently, with the shape of its operands. An observation
+that is assessed alone must get the same numbers as in a block, to the bit, so shapes are padded to sizes where it does.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, cat, nn
+
+ROWS = 8
+"""Blocks are padded to a multiple of this."""
+COLUMNS = 12
+"""Narrower products are widened to this."""
+
+
+def pad_block(X: Tensor, rows: int = ROWS) -> Tensor:
+    """The block with rows of zeros added, up to a multiple of `rows`.
+
+    >>> import torch
+    >>> pad_block(torch.ones(3, 2)).shape
+    torch.Size([8, 2])
+    """
+    missing = -len(X) % rows
+    return X if not missing else cat([X, X.new_zeros(missing, *X.shape[1:])])
+
+
+def row_independent_product(X: Tensor, W: Tensor) -> Tensor:
+    """X @ W for a padded block X: products of few columns are computed with more of them.
+
+    >>> import torch
+    >>> row_independent_product(torch.ones(8, 2), torch.ones(2, 5)).shape
+    torch.Size([8, 5])
+    """
+    missing = COLUMNS - W.shape[1]
+    return X @ W if missing <= 0 else (X @ nn.functional.pad(W, (0, missing)))[:, : W.shape[1]]
