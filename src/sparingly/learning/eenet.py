@@ -17,7 +17,7 @@ from sparingly.learning.training import Training
 
 
 class EENet:
-    """The two networks, what they have been told, and how they are trained (Algorithm 2).
+    """The two networks, the answers they learn from, and how they are trained (Algorithm 2).
 
     Parameters
     ----------

@@ -14,11 +14,11 @@ from sparingly.learning.scaling import ImageScaling, QuantileScaling, Unscaled
 from sparingly.strategies.sparing.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
 from sparingly.strategies.sparing.kernel import KernelMembers, squared_distances
 
-MOST = 1500
+MOST_FOR_KERNEL = 1500
 """Labels beyond which the kernel would take longer than the networks, and is left out."""
 SHARES = torch.linspace(0, 1, 5)
 """Of the kernels, that are weighed against each other."""
-MODEST = 2.0
+NETWORK_PRIOR = 2.0
 """How much likelier, in nats, all of the networks are taken to be than all of the kernels before any label."""
 CONTRAST = 8.0
 """What a score between 0 and 1 is multiplied by to be a logit, before it is calibrated."""
@@ -32,7 +32,7 @@ class Beliefs:
     Parameters
     ----------
     n_classes, shape
-        What is told apart, and the shape of an observation.
+        How many classes there are, and the shape of an observation.
     network, width, members
         As in `Sparing`. An `Ensemble` of models of any kind stands alone, without kernels.
     intervals
@@ -87,7 +87,7 @@ class Beliefs:
         logits = self.ensemble.held_out(rows, folds)
         self._temperature, self._share = temperature(logits, y), 0.0
         networks = (logits / self._temperature).softmax(1)
-        if self._kernel is None or len(X) > MOST:
+        if self._kernel is None or len(X) > MOST_FOR_KERNEL:
             return networks
         self._kernel.fit(self._scaling(sample).flatten(1), self._labelled, y, hidden)
         scores = self._kernel.held_out(self._labelled, folds)
@@ -139,7 +139,7 @@ def _share(networks: Tensor, kernels: Tensor, y: Tensor) -> float:
     """The mean share of the kernels, given the labels they did not see."""
     mixed = (_mix(networks, kernels, float(share)).clamp(min=1e-12).log() for share in SHARES)
     likely = torch.stack([-nn.functional.nll_loss(one, y, reduction="sum") for one in mixed])
-    return round(float(SHARES @ (likely - MODEST * SHARES).softmax(0)), 2)
+    return round(float(SHARES @ (likely - NETWORK_PRIOR * SHARES).softmax(0)), 2)
 
 
 def _mix(networks: Tensor, kernels: Tensor, share: float) -> Tensor:

@@ -38,7 +38,7 @@ class Sparing(Strategy):
         Label-efficient, with any costs, and one expert who gives the full label.
     network, width, members
         "mlp" (six networks of one hidden layer of `width` units, trained as one), "lenet", any module, or a function of
-        (shape, outputs); others than "mlp" have three members unless told. A kernel regression stands beside each. Or
+        (shape, outputs); others than "mlp" have three members by default. A kernel regression stands beside each. Or
         an `Ensemble` of models of any kind, which sees the features as they are, and alone.
     prior_horizon
         Rounds to come that are taken for granted before any has been seen.
