@@ -97,8 +97,8 @@ def revoke_token(which: Annotated[str, typer.Argument(help="The token's id or na
 
 def _tokens(store: str):  # type: ignore[no-untyped-def]
     from sparingly.live.service.auth.tokens import Tokens
-    from sparingly.live.service.service_database import Book
+    from sparingly.live.service.service_database import ServiceDatabase
 
     if "://" not in store and not (Path(store) / "service.db").exists():
         raise ValueError(f"{os.fspath(store)} is not the folder of a service: it has no service.db")
-    return Tokens(Book(store))
+    return Tokens(ServiceDatabase(store))

@@ -11,7 +11,7 @@ from sqlalchemy import insert, select, update
 
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError, ConflictError
-from sparingly.live.service.service_database import Book, agents
+from sparingly.live.service.service_database import ServiceDatabase, agents
 
 NAME = r"[a-z][a-z0-9_]{0,39}"
 REVEAL = ("after", "before", "never")
@@ -23,16 +23,19 @@ class UnknownAgentError(AgentError):
 
 
 class Agents:
-    """Agents by name: made here, remembered in the book, opened when first needed."""
+    """Agents by name: made here, listed in the service's database, opened when first needed.
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
-        self._open: dict[str, Agent] = {}
+    `opened` has those that are open already.
+    """
+
+    def __init__(self, database: ServiceDatabase) -> None:
+        self._database = database
+        self.opened: dict[str, Agent] = {}
         self._reveal: dict[str, tuple[float, str]] = {}
         self._lock = threading.Lock()
 
     def names(self) -> list[str]:
-        with self._book.reading() as connection:
+        with self._database.reading() as connection:
             return list(connection.execute(select(agents.c.name).order_by(agents.c.created)).scalars())
 
     def create(self, name: str, *, reveal: str = "after", **settings: Any) -> Agent:
@@ -43,22 +46,22 @@ class Agents:
         with self._lock:
             if name in self.names():
                 raise ConflictError(f"there is already an agent named {name!r}")
-            agent = Agent(path=self._book.agent_place(name), **{"training": "background", **settings})
-            with self._book.writing() as connection:
+            agent = Agent(path=self._database.agent_place(name), **{"training": "background", **settings})
+            with self._database.writing() as connection:
                 connection.execute(insert(agents), {"name": name, "reveal": reveal, "created": time.time()})
-            self._open[name] = agent
+            self.opened[name] = agent
         return agent
 
     def get(self, name: str) -> Agent:
         """The agent of this name."""
-        agent = self._open.get(name)
+        agent = self.opened.get(name)
         if agent is None:
             with self._lock:
-                if name not in self._open:
+                if name not in self.opened:
                     if name not in self.names():
                         raise UnknownAgentError(f"there is no agent {name!r}")
-                    self._open[name] = Agent.open(self._book.agent_place(name))
-                agent = self._open[name]
+                    self.opened[name] = Agent.open(self._database.agent_place(name))
+                agent = self.opened[name]
         return agent
 
     def open_all(self) -> None:
@@ -66,29 +69,26 @@ class Agents:
         for name in self.names():
             self.get(name)
 
-    def is_open(self, name: str) -> bool:
-        return name in self._open
-
     def reveal(self, name: str) -> str:
         """When a person is told the agent's guess."""
         told_at, told = self._reveal.get(name, (float("-inf"), ""))
         if time.monotonic() - told_at > 1.0:
-            with self._book.reading() as connection:
+            with self._database.reading() as connection:
                 told = connection.execute(select(agents.c.reveal).where(agents.c.name == name)).scalar_one()
             self._reveal[name] = (time.monotonic(), told)
         return told
 
     def set_reveal(self, name: str, reveal: str) -> None:
         _check_reveal(reveal)
-        with self._book.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(update(agents).where(agents.c.name == name).values(reveal=reveal))
         self._reveal.pop(name, None)
 
     def close(self) -> None:
         with self._lock:
-            for agent in self._open.values():
+            for agent in self.opened.values():
                 agent.close()
-            self._open.clear()
+            self.opened.clear()
 
 
 def _check_reveal(reveal: str) -> None:

@@ -1,4 +1,4 @@
-"""The app: its routes, behind the gate."""
+"""The app: its routes, inside the middleware."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from sparingly.live.service.routes.wire_models import ErrorOut
 from sparingly.live.service.service import Service
 from sparingly.live.service.service_limits import ServiceLimits
 from sparingly.live.service.web import error_responses
-from sparingly.live.service.web.middleware import Gate
+from sparingly.live.service.web.middleware import ServiceMiddleware
 
-_REFUSALS: dict[int | str, dict[str, Any]] = {
+_ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorOut, "description": "The body is not JSON."},
     401: {"model": ErrorOut, "description": "No token, or one that is unknown or revoked."},
     403: {"model": ErrorOut, "description": "The token's role may not do this."},
@@ -79,11 +79,11 @@ def create_app(
     error_responses.install(app)
     ours = (observing_routes, answering_routes, reading_routes, admin_routes)
     for router in (*(routes.router for routes in ours), *routers):
-        app.include_router(router, responses=_REFUSALS)
+        app.include_router(router, responses=_ERROR_RESPONSES)
     app.include_router(health_routes.router)
     app.include_router(page_routes.router)
     app.mount("/static", _Static(directory=templates.FOLDER / "static"), name="static")
-    app.add_middleware(Gate, access=service.access, metrics=service.metrics, most=service.limits.body)
+    app.add_middleware(ServiceMiddleware, access=service.access, metrics=service.metrics, most=service.limits.body)
     return app
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from sqlalchemy import insert, select
 
-from sparingly.live.service.service_database import Book, audit
+from sparingly.live.service.service_database import ServiceDatabase, audit
 
 
 class Audit:
     """What people did, in order; nothing is ever changed or removed."""
 
-    def __init__(self, book: Book, clock: Callable[[], float] = time.time) -> None:
-        self._book = book
+    def __init__(self, database: ServiceDatabase, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
         self._clock = clock
 
     def note(
@@ -24,7 +24,7 @@ class Audit:
         """Write one line; `who` has a name, a role and a token's id."""
         row = {"at": self._clock(), "who": who.name, "role": who.role, "token": who.token, "did": did}
         said = None if detail is None else str(detail)
-        with self._book.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(insert(audit), {**row, "agent": agent, "ticket": ticket, "detail": said})
 
     def lines(self, *, before: int | None = None, limit: int = 100) -> list[dict[str, Any]]:
@@ -32,5 +32,5 @@ class Audit:
         query = select(audit).order_by(audit.c.seq.desc()).limit(limit)
         if before is not None:
             query = query.where(audit.c.seq < before)
-        with self._book.reading() as connection:
+        with self._database.reading() as connection:
             return [dict(row._mapping) for row in connection.execute(query)]

@@ -21,7 +21,7 @@ class _Kept:
     value: Any = None
 
 
-class Boards:
+class DashboardCache:
     """Statistics and dashboards by agent."""
 
     def __init__(self, agents: Agents, freshest: float = 0.5) -> None:

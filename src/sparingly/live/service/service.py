@@ -18,8 +18,8 @@ from sparingly.live.service.audit import Audit
 from sparingly.live.service.auth.authentication import Access
 from sparingly.live.service.auth.sessions import Sessions
 from sparingly.live.service.auth.tokens import Tokens
-from sparingly.live.service.dashboard_cache import Boards
-from sparingly.live.service.service_database import Book
+from sparingly.live.service.dashboard_cache import DashboardCache
+from sparingly.live.service.service_database import ServiceDatabase
 from sparingly.live.service.service_limits import ServiceLimits
 from sparingly.live.service.web.events import Events
 from sparingly.live.service.web.metrics import Metrics
@@ -37,15 +37,15 @@ class Service:
     def __init__(self, place: str, limits: ServiceLimits | None = None, *, secure_cookie: bool = True) -> None:
         self.limits = limits or ServiceLimits()
         self.secure_cookie = secure_cookie
-        self.book = Book(place)
-        self.tokens = Tokens(self.book)
-        self.sessions = Sessions(self.book, self.tokens)
-        self.audit = Audit(self.book)
-        self.agents = Agents(self.book)
+        self.database = ServiceDatabase(place)
+        self.tokens = Tokens(self.database)
+        self.sessions = Sessions(self.database, self.tokens)
+        self.audit = Audit(self.database)
+        self.agents = Agents(self.database)
         self.access = Access(self.tokens, self.sessions, self.limits)
-        self.boards = Boards(self.agents)
+        self.dashboard_cache = DashboardCache(self.agents)
         self.metrics = Metrics()
-        self.metrics.watch(self.boards)
+        self.metrics.watch(self.dashboard_cache)
         self.events = Events()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
 
@@ -61,13 +61,14 @@ class Service:
         return await asyncio.wrap_future(agent.submit_many(X, executor=self._threads, ids=ids, payloads=payloads))
 
     async def agent(self, name: str) -> Agent:
-        return self.agents.get(name) if self.agents.is_open(name) else await self.call(self.agents.get, name)
+        opened = self.agents.opened.get(name)
+        return opened if opened is not None else await self.call(self.agents.get, name)
 
     def close(self) -> None:
         self.events.stop()
         self._threads.shutdown(wait=True)
         self.agents.close()
-        self.book.close()
+        self.database.close()
 
 
 async def service_of(request: Request) -> Service:

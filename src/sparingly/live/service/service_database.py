@@ -75,7 +75,7 @@ audit = Table(
 )
 
 
-class Book:
+class ServiceDatabase:
     """The service's own tables: `service.db` in a folder, or a schema of a PostgreSQL database.
 
     Several processes may have it open, so that a token made or revoked at the command line counts at once.

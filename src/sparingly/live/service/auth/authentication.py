@@ -1,10 +1,13 @@
-"""Who calls: a program with a bearer token, or a person with a cookie; and whether the call may change anything."""
+"""Authentication: bearer tokens of programs, session cookies of people, CSRF checks, roles, and rate limits."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import hmac
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,11 +15,10 @@ from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPBearer
 from starlette.requests import HTTPConnection
 
-from sparingly.live.service.auth.rate_limits import Rates
 from sparingly.live.service.auth.sessions import COOKIE, Sessions
 from sparingly.live.service.auth.tokens import Token, Tokens
 from sparingly.live.service.service_limits import ServiceLimits
-from sparingly.live.service.web.error_responses import RefusalError
+from sparingly.live.service.web.error_responses import HTTPError
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 CSRF_HEADER = "x-csrf-token"
@@ -35,14 +37,53 @@ class Identity:
     csrf: str | None = None
 
 
+class TokenBuckets:
+    """Rate limits: a token bucket for each caller, which fills steadily and from which every call takes one token.
+
+    The package `limits` counts calls in windows of time and has no bucket with a burst, which is why this one is ours.
+
+    >>> now = [0.0]
+    >>> buckets = TokenBuckets(per_second=1.0, burst=2, clock=lambda: now[0])
+    >>> [buckets.take("ada") for _ in range(3)]
+    [0.0, 0.0, 1.0]
+    >>> now[0] = 1.0
+    >>> buckets.take("ada")
+    0.0
+    """
+
+    def __init__(
+        self, per_second: float, burst: float, clock: Callable[[], float] = time.monotonic, most: int = 10_000
+    ) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._clock = clock
+        self._most = most
+        self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+
+    def take(self, who: Hashable, amount: float = 1.0) -> float:
+        """Take from the bucket: 0 if there was enough, otherwise the seconds to wait, and nothing taken."""
+        left = self.left(who)
+        if left < amount:
+            return (amount - left) / self._per_second
+        self._buckets[who] = (left - amount, self._clock())
+        self._buckets.move_to_end(who)
+        if len(self._buckets) > self._most:
+            self._buckets.popitem(last=False)
+        return 0.0
+
+    def left(self, who: Hashable) -> float:
+        level, at = self._buckets.get(who, (self._burst, self._clock()))
+        return min(self._burst, level + (self._clock() - at) * self._per_second)
+
+
 class Access:
-    """Finds out who calls, and slows down whoever comes too often."""
+    """Authenticates callers and limits their rates."""
 
     def __init__(self, tokens: Tokens, sessions: Sessions, limits: ServiceLimits) -> None:
         self._tokens = tokens
         self._sessions = sessions
-        self._rates = Rates(limits.per_second, limits.burst)
-        self._wrong = Rates(limits.wrong_per_minute / 60, limits.wrong_per_minute)
+        self._calls = TokenBuckets(limits.per_second, limits.burst)
+        self._wrong_tokens = TokenBuckets(limits.wrong_per_minute / 60, limits.wrong_per_minute)
 
     async def identify(self, connection: HTTPConnection) -> Identity | None:
         """Who calls, None for someone who shows nothing; a wrong token is refused."""
@@ -59,14 +100,14 @@ class Access:
 
     async def token(self, secret: str, address: str) -> Token:
         """The token of a secret; wrong ones are counted by address."""
-        if self._wrong.left(address) < 1:
-            raise RefusalError(429, "too many wrong tokens from this address: wait a minute", {"Retry-After": "60"})
+        if self._wrong_tokens.left(address) < 1:
+            raise HTTPError(429, "too many wrong tokens from this address: wait a minute", {"Retry-After": "60"})
         if self._tokens.is_stale:
             await asyncio.to_thread(self._tokens.refresh)
         token = self._tokens.recall(secret)
         if token is None:
-            self._wrong.take(address)
-            raise RefusalError(401, "this token is unknown or was revoked", {"WWW-Authenticate": "Bearer"})
+            self._wrong_tokens.take(address)
+            raise HTTPError(401, "this token is unknown or was revoked", {"WWW-Authenticate": "Bearer"})
         return token
 
     async def _by_bearer(self, header: str, address: str) -> Identity:
@@ -74,14 +115,15 @@ class Access:
         if scheme.lower() == "basic":
             secret = _password(secret)
         elif scheme.lower() != "bearer":
-            raise RefusalError(401, "authorization must be a bearer token", {"WWW-Authenticate": "Bearer"})
+            raise HTTPError(401, "authorization must be a bearer token", {"WWW-Authenticate": "Bearer"})
         token = await self.token(secret.strip(), address)
         return Identity(token.name, token.role, token.id)
 
-    def slow_down(self, who: Identity) -> None:
-        wait = self._rates.take(who.token)
+    def check_rate(self, who: Identity) -> None:
+        """Refuse a caller who calls too often."""
+        wait = self._calls.take(who.token)
         if wait:
-            raise RefusalError(429, f"too many calls: wait {wait:.1f} s", {"Retry-After": str(max(1, round(wait)))})
+            raise HTTPError(429, f"too many calls: wait {wait:.1f} s", {"Retry-After": str(max(1, round(wait)))})
 
 
 def _password(encoded: str) -> str:
@@ -89,22 +131,22 @@ def _password(encoded: str) -> str:
     try:
         return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
     except ValueError:
-        raise RefusalError(401, "basic authorization is not base64", {"WWW-Authenticate": "Bearer"}) from None
+        raise HTTPError(401, "basic authorization is not base64", {"WWW-Authenticate": "Bearer"}) from None
 
 
 def check_origin(connection: HTTPConnection) -> None:
     """A browser tells where a change comes from; another site's is refused before anything is read."""
     if connection.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise RefusalError(403, "this request comes from another site")
+        raise HTTPError(403, "this request comes from another site")
     origin = connection.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != connection.headers.get("host"):
-        raise RefusalError(403, f"this request comes from {origin}")
+        raise HTTPError(403, f"this request comes from {origin}")
 
 
 def check_csrf(who: Identity, given: str | None) -> None:
     """A change by cookie needs the session's own word, which another site cannot know."""
     if who.csrf is not None and not hmac.compare_digest(who.csrf.encode(), (given or "").encode()):
-        raise RefusalError(403, f"the header {CSRF_HEADER} is missing or wrong: load the page again")
+        raise HTTPError(403, f"the header {CSRF_HEADER} is missing or wrong: load the page again")
 
 
 def allowed(*roles: str) -> Any:
@@ -115,9 +157,9 @@ def allowed(*roles: str) -> Any:
     ) -> Identity:
         who = request.scope.get("sparingly.identity")
         if not isinstance(who, Identity):
-            raise RefusalError(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
+            raise HTTPError(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
         if who.role not in roles:
-            raise RefusalError(403, f"the role {who.role} may not do this: it takes {' or '.join(roles)}")
+            raise HTTPError(403, f"the role {who.role} may not do this: it takes {' or '.join(roles)}")
         return who
 
     return Depends(caller)

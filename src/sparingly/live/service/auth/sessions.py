@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlalchemy import delete, insert, select
 
 from sparingly.live.service.auth.tokens import STALE, Token, Tokens, digest
-from sparingly.live.service.service_database import Book, sessions
+from sparingly.live.service.service_database import ServiceDatabase, sessions
 
 COOKIE = "sparingly_session"
 LASTS = 12 * 3600.0
@@ -27,8 +27,8 @@ class Session:
 class Sessions:
     """The sessions of a service, kept in its tables so that every process knows them."""
 
-    def __init__(self, book: Book, tokens: Tokens, clock: Callable[[], float] = time.time) -> None:
-        self._book = book
+    def __init__(self, database: ServiceDatabase, tokens: Tokens, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
         self._tokens = tokens
         self._clock = clock
         self._seen: dict[bytes, tuple[float, str, str, float]] = {}
@@ -37,7 +37,7 @@ class Sessions:
         """A new session; returns what the cookie holds."""
         cookie = secrets.token_urlsafe(32)
         row = {"digest": digest(cookie), "token": token.id, "csrf": secrets.token_urlsafe(24)}
-        with self._book.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(delete(sessions).where(sessions.c.expires < self._clock()))
             connection.execute(insert(sessions), {**row, "expires": self._clock() + LASTS})
         return cookie
@@ -48,7 +48,7 @@ class Sessions:
         name = digest(cookie)
         seen = self._seen.get(name)
         if seen is None or time.monotonic() - seen[0] > STALE:
-            with self._book.reading() as connection:
+            with self._database.reading() as connection:
                 row = connection.execute(select(sessions).where(sessions.c.digest == name)).first()
             if row is None:
                 self._seen.pop(name, None)
@@ -62,5 +62,5 @@ class Sessions:
     def end(self, cookie: str) -> None:
         """Sign out."""
         self._seen.pop(digest(cookie), None)
-        with self._book.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(delete(sessions).where(sessions.c.digest == digest(cookie)))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from sqlalchemy import and_, insert, select, update
 
 from sparingly.live.agent.errors import AgentError
-from sparingly.live.service.service_database import Book, tokens
+from sparingly.live.service.service_database import ServiceDatabase, tokens
 
 PRODUCER, EXPERT, HOST, ADMIN = ROLES = ("producer", "expert", "host", "admin")
 """Who observes, who answers, and who looks after both."""
@@ -44,7 +44,7 @@ class Tokens:
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
-    >>> tokens = Tokens(Book(folder.name))
+    >>> tokens = Tokens(ServiceDatabase(folder.name))
     >>> token, secret = tokens.create("Ada", "expert")
     >>> tokens.check(secret).name
     'Ada'
@@ -55,8 +55,8 @@ class Tokens:
     True
     """
 
-    def __init__(self, book: Book, clock: Callable[[], float] = time.time) -> None:
-        self._book = book
+    def __init__(self, database: ServiceDatabase, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
         self._clock = clock
         self._known: dict[str, tuple[bytes, Token]] = {}
         self._read_at = -STALE
@@ -69,7 +69,7 @@ class Tokens:
             raise AgentError(f"name {name!r} must have 1 to 80 visible characters")
         token = Token(secrets.token_hex(6), name.strip(), role, self._clock())
         secret = f"sparingly_{token.id}_{secrets.token_urlsafe(32)}"
-        with self._book.writing() as connection:
+        with self._database.writing() as connection:
             same = select(tokens.c.id).where(and_(tokens.c.name == token.name, tokens.c.revoked.is_(None)))
             if connection.execute(same).first() is not None:
                 raise AgentError(f"there is already a token named {token.name!r}: revoke it, or choose another name")
@@ -81,12 +81,12 @@ class Tokens:
     def list(self) -> list[Token]:
         """Every token there ever was, oldest first."""
         columns = (tokens.c.id, tokens.c.name, tokens.c.role, tokens.c.created, tokens.c.revoked)
-        with self._book.reading() as connection:
+        with self._database.reading() as connection:
             return [Token(*row) for row in connection.execute(select(*columns).order_by(tokens.c.created))]
 
     def revoke(self, which: str) -> None:
         """Let no one in any more with this token, named by its id or its name."""
-        with self._book.writing() as connection:
+        with self._database.writing() as connection:
             found = and_(tokens.c.revoked.is_(None), (tokens.c.id == which) | (tokens.c.name == which))
             changed = connection.execute(update(tokens).where(found).values(revoked=self._clock())).rowcount
         if not changed:
@@ -106,7 +106,7 @@ class Tokens:
         """Read the tokens again if that was long ago."""
         if self.is_stale:
             read_at = time.monotonic()
-            with self._book.reading() as connection:
+            with self._database.reading() as connection:
                 rows = connection.execute(select(tokens).where(tokens.c.revoked.is_(None))).all()
             self._known = {r.id: (bytes(r.digest), Token(r.id, r.name, r.role, r.created)) for r in rows}
             self._read_at = read_at

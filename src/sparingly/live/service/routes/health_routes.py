@@ -12,7 +12,7 @@ from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, PRODUCER
 from sparingly.live.service.routes.wire_models import ErrorOut, HealthOut
 from sparingly.live.service.service import Here, Json, Service
-from sparingly.live.service.web.error_responses import RefusalError
+from sparingly.live.service.web.error_responses import HTTPError
 
 router = APIRouter(tags=["watch"])
 Scraper = Annotated[Identity, allowed(PRODUCER, ADMIN)]
@@ -30,7 +30,7 @@ async def ready(here: Here) -> Json:
     try:
         await here.call(_touch_all, here)
     except AgentError as error:
-        raise RefusalError(503, f"not ready: {error}", {"Retry-After": "1"}) from None
+        raise HTTPError(503, f"not ready: {error}", {"Retry-After": "1"}) from None
     return {"status": "ready"}
 
 

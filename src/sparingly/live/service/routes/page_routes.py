@@ -12,7 +12,7 @@ from sparingly.live.service.auth.sessions import COOKIE, LASTS
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, HOST, PRODUCER
 from sparingly.live.service.page.templates import person, render
 from sparingly.live.service.service import Here, Name, Service
-from sparingly.live.service.web.error_responses import RefusalError
+from sparingly.live.service.web.error_responses import HTTPError
 
 router = APIRouter(include_in_schema=False)
 
@@ -41,8 +41,8 @@ async def sign_in_page(request: Request, here: Here, kept: str | None = None) ->
 async def sign_in(request: Request, here: Here, token: Annotated[str, Form(max_length=200)] = "") -> Response:
     try:
         found = await here.access.token(token.strip(), address_of(request))
-    except RefusalError as refusal:
-        return render("sign-in.html", request, status=refusal.status, problem=f"{refusal}.".capitalize())
+    except HTTPError as error:
+        return render("sign-in.html", request, status=error.status, problem=f"{error}.".capitalize())
     cookie = await here.call(here.sessions.begin, found)
     who = Identity(found.name, found.role, found.id)
     await here.call(here.audit.note, who, "signed in")
@@ -85,7 +85,7 @@ async def _agent_page(template: str, roles: tuple[str, ...], agent: str, request
     if who is None:
         return RedirectResponse("/sign-in", 303)
     if who.role not in roles:
-        raise RefusalError(403, f"the role {who.role} may not see this page: it takes {' or '.join(roles)}")
+        raise HTTPError(403, f"the role {who.role} may not see this page: it takes {' or '.join(roles)}")
     found = await here.agent(agent)
     names = await here.call(here.agents.names)
     return render(template, request, agent=agent, names=names, settings=found.settings)

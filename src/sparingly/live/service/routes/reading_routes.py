@@ -45,7 +45,7 @@ async def history(
 @router.get("/agents/{agent}/board", response_model=BoardOut)
 async def board(agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
     """Everything the dashboard draws."""
-    return await here.call(here.boards.dashboard, agent)
+    return await here.call(here.dashboard_cache.dashboard, agent)
 
 
 @router.get(

@@ -1,4 +1,4 @@
-"""Every refusal is one status code and one line that names the problem; nothing of the inside leaves."""
+"""Error responses: one status code and one line that names the problem, and nothing about the inside."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
-class RefusalError(Exception):
-    """A request that is not served, with its status and reason."""
+class HTTPError(Exception):
+    """A request that is answered by an error response, with its status and reason."""
 
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
@@ -35,61 +35,61 @@ class RefusalError(Exception):
         self.headers = headers or {}
 
 
-def refusal_response(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+def error_response(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
     line = " ".join(message.split()).encode("utf-8", "backslashreplace").decode()
     return JSONResponse({"error": line[:500]}, status_code=status, headers=headers)
 
 
-def refusal(request: Request, status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-    """The same for a route: a page if a person looks for one."""
+def respond(request: Request, status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    """An error response of a route: a page if a person's browser asks for one."""
     if not is_for_people(request):
-        return refusal_response(status, message, headers)
-    page = render("refused.html", request, status, message=f"{message[:1].upper()}{message[1:500]}.")
+        return error_response(status, message, headers)
+    page = render("error.html", request, status, message=f"{message[:1].upper()}{message[1:500]}.")
     page.headers.update(headers or {})
     return page
 
 
-def unforeseen_response(error: BaseException) -> JSONResponse:
-    """What a caller hears of a mistake of ours: a number under which the log tells the rest."""
+def internal_error_response(error: BaseException) -> JSONResponse:
+    """What a caller is told of a mistake of ours: a number under which the log has the traceback."""
     number = uuid.uuid4().hex[:8]
     log.error("unforeseen error %s", number, exc_info=error)
-    return refusal_response(500, f"something went wrong in the service; its log tells more under {number}")
+    return error_response(500, f"something went wrong in the service; its log tells more under {number}")
 
 
 def install(app: FastAPI) -> None:
-    """Turn exceptions of an app into refusals."""
-    app.add_exception_handler(RefusalError, _refused)
-    app.add_exception_handler(AgentError, _agent_refused)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
+    """Turn exceptions of an app into error responses."""
+    app.add_exception_handler(HTTPError, _on_http_error)
+    app.add_exception_handler(AgentError, _on_agent_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(HTTPException, _on_http_exception)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RefusalError)
-    return refusal(request, error.status, str(error), error.headers)
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPError)
+    return respond(request, error.status, str(error), error.headers)
 
 
-async def _agent_refused(request: Request, error: Exception) -> Response:
+async def _on_agent_error(request: Request, error: Exception) -> Response:
     status = next(code for kind, code in STATUS if isinstance(error, kind))
-    return refusal(request, status, str(error), {"Retry-After": "1"} if status == 503 else None)
+    return respond(request, status, str(error), {"Retry-After": "1"} if status == 503 else None)
 
 
-async def _http(request: Request, error: Exception) -> Response:
+async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers = dict(error.headers) if error.headers else None
-    return refusal(request, error.status_code, f"{request.url.path}: {error.detail}", headers)
+    return respond(request, error.status_code, f"{request.url.path}: {error.detail}", headers)
 
 
-async def _invalid(request: Request, error: Exception) -> Response:
+async def _on_invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first: dict[str, Any] = error.errors()[0]
     if first["type"] == "json_invalid":
         reason = first.get("ctx", {}).get("error", "")
-        return refusal(request, 400, f"the body is not JSON: {reason} at character {first['loc'][-1]}")
+        return respond(request, 400, f"the body is not JSON: {reason} at character {first['loc'][-1]}")
     if isinstance(first.get("input"), bytes):
-        return refusal(request, 415, "the body must be sent with content-type: application/json")
+        return respond(request, 415, "the body must be sent with content-type: application/json")
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    return refusal(request, 422, f"{where}: {first['msg']}{_value(first)}")
+    return respond(request, 422, f"{where}: {first['msg']}{_value(first)}")
 
 
 def _value(first: dict[str, Any]) -> str:

@@ -1,4 +1,7 @@
-"""Live updates: who listens hears that an agent has moved on, whichever process moved it."""
+"""Server-sent events: listeners are told that an agent has changed, whichever process changed it.
+
+The events are three lines of text; what takes code here is polling once for all listeners, so no library writes them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ PING = 15.0
 
 
 @dataclass
-class _Pulse:
+class _WatchedAgent:
     """What was last seen of an agent, and everyone who waits for more."""
 
     seen: tuple[int, int] = (-1, 0)
@@ -29,56 +32,56 @@ class Events:
     """One look at the journal's head every half second for an agent that someone listens to, none for the others."""
 
     def __init__(self) -> None:
-        self._pulses: dict[str, _Pulse] = {}
+        self._watched: dict[str, _WatchedAgent] = {}
         self._stopping = asyncio.Event()
 
     async def stream(self, name: str, agent: Agent) -> AsyncIterator[str]:
         """Server-sent events until the listener goes or the service stops."""
-        pulse = self._pulses.setdefault(name, _Pulse())
-        pulse.listeners += 1
-        if pulse.task is None:
-            pulse.task = asyncio.create_task(self._watch(pulse, agent))
+        watched = self._watched.setdefault(name, _WatchedAgent())
+        watched.listeners += 1
+        if watched.task is None:
+            watched.task = asyncio.create_task(self._watch(watched, agent))
         told = (-2, 0)
         try:
             yield "retry: 1000\n\n"
             while not self._stopping.is_set():
-                if pulse.seen != told and pulse.seen[0] >= 0:
-                    told = pulse.seen
+                if watched.seen != told and watched.seen[0] >= 0:
+                    told = watched.seen
                     data = json.dumps({"events": told[0], "open": told[1]})
                     yield f"event: moved\nid: {told[0]}\ndata: {data}\n\n"
                     continue
-                if not await self._wait(pulse):
+                if not await self._wait(watched):
                     yield ": still here\n\n"
         finally:
-            pulse.listeners -= 1
+            watched.listeners -= 1
 
     def stop(self) -> None:
         """Let every listener go, so that the service can close."""
         self._stopping.set()
 
-    async def _wait(self, pulse: _Pulse) -> bool:
-        async with pulse.changed:
+    async def _wait(self, watched: _WatchedAgent) -> bool:
+        async with watched.changed:
             try:
-                await asyncio.wait_for(pulse.changed.wait(), PING)
+                await asyncio.wait_for(watched.changed.wait(), PING)
             except TimeoutError:
                 return False
         return True
 
-    async def _watch(self, pulse: _Pulse, agent: Agent) -> None:
+    async def _watch(self, watched: _WatchedAgent, agent: Agent) -> None:
         try:
-            while pulse.listeners and not self._stopping.is_set():
+            while watched.listeners and not self._stopping.is_set():
                 with contextlib.suppress(AgentError):
                     seen = await asyncio.to_thread(_look, agent)
-                    if seen != pulse.seen:
-                        pulse.seen = seen
-                        async with pulse.changed:
-                            pulse.changed.notify_all()
+                    if seen != watched.seen:
+                        watched.seen = seen
+                        async with watched.changed:
+                            watched.changed.notify_all()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), EVERY)
         finally:
-            pulse.task = None
-            async with pulse.changed:
-                pulse.changed.notify_all()
+            watched.task = None
+            async with watched.changed:
+                watched.changed.notify_all()
 
 
 def _look(agent: Agent) -> tuple[int, int]:

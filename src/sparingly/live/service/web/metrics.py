@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from sparingly.live.agent.errors import AgentError
 
 if TYPE_CHECKING:
-    from sparingly.live.service.dashboard_cache import Boards
+    from sparingly.live.service.dashboard_cache import DashboardCache
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -22,10 +22,10 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = Counter(
+        self.requests = Counter(
             "sparingly_requests", "Calls served.", ["route", "method", "status"], registry=self.registry
         )
-        self._seconds = Histogram(
+        self.seconds = Histogram(
             "sparingly_request_seconds", "How long calls took.", ["route"], buckets=SECONDS, registry=self.registry
         )
         self.observations = Counter(
@@ -33,25 +33,21 @@ class Metrics:
         )
         self.answers = Counter("sparingly_answers", "What people did.", ["agent", "did"], registry=self.registry)
 
-    def served(self, route: str, method: str, status: int, seconds: float) -> None:
-        self._requests.labels(route, method if method.isalpha() and len(method) < 8 else "other", str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
-
-    def watch(self, boards: Boards) -> None:
-        """Tell of the agents too."""
-        self.registry.register(_Standing(boards))
+    def watch(self, dashboard_cache: DashboardCache) -> None:
+        """Export the statistics of the agents too."""
+        self.registry.register(_AgentCollector(dashboard_cache))
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
 
 
-class _Standing(Collector):
+class _AgentCollector(Collector):
     """The statistics of every open agent, when they are asked for."""
 
     NAMES = ("observations", "questions", "answered", "open", "cost", "accuracy", "always_asking", "never_asking")
 
-    def __init__(self, boards: Boards) -> None:
-        self._boards = boards
+    def __init__(self, dashboard_cache: DashboardCache) -> None:
+        self._dashboard_cache = dashboard_cache
 
     def describe(self) -> list[Metric]:
         return []
@@ -61,9 +57,9 @@ class _Standing(Collector):
             name: GaugeMetricFamily(f"sparingly_agent_{name}", f"The agent's {name}.", labels=["agent"])
             for name in self.NAMES
         }
-        for agent in self._boards.agents():
+        for agent in self._dashboard_cache.agents():
             try:
-                told = self._boards.statistics(agent)
+                told = self._dashboard_cache.statistics(agent)
             except AgentError:
                 continue
             for name, family in families.items():

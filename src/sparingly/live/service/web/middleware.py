@@ -1,6 +1,6 @@
-"""The gate in front of every route: who calls, how often and how much; and what every response carries.
+"""The middleware around every route: authentication, rate and size limits, security headers, errors, metrics.
 
-Callers are known before the first byte of a body is read, so that a stranger cannot make the service read one.
+Callers are authenticated before the first byte of a body is read, so that a stranger cannot make the service read one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.service.auth.authentication import CSRF_HEADER, SAFE, Access, check_csrf, check_origin
-from sparingly.live.service.web.error_responses import RefusalError, refusal_response, unforeseen_response
+from sparingly.live.service.web.error_responses import HTTPError, error_response, internal_error_response
 from sparingly.live.service.web.metrics import Metrics
 
 POLICY = "; ".join(
@@ -50,7 +50,7 @@ TOO_LARGE, LINGER = 413, 10.0
 """After this status, for so many seconds, the rest of the body is read and thrown away."""
 
 
-class Gate:
+class ServiceMiddleware:
     """Middleware around the whole app."""
 
     def __init__(self, app: ASGIApp, access: Access, metrics: Metrics, most: int) -> None:
@@ -69,20 +69,23 @@ class Gate:
         try:
             await self._admit(scope)
             await self._app(scope, body, response)
-        except RefusalError as refusal:
-            await response.instead(refusal_response(refusal.status, str(refusal), refusal.headers), scope, receive)
+        except HTTPError as error:
+            await response.instead(error_response(error.status, str(error), error.headers), scope, receive)
         except StoreError as error:
-            await response.instead(refusal_response(503, str(error), {"Retry-After": "1"}), scope, receive)
+            await response.instead(error_response(503, str(error), {"Retry-After": "1"}), scope, receive)
         except Exception as error:
-            await response.instead(unforeseen_response(error), scope, receive)
+            await response.instead(internal_error_response(error), scope, receive)
         finally:
-            self._metrics.served(_route(scope), scope["method"], response.status, time.perf_counter() - began)
+            route, method = _route(scope), scope["method"]
+            method = method if method.isalpha() and len(method) < 8 else "other"
+            self._metrics.requests.labels(route, method, str(response.status)).inc()
+            self._metrics.seconds.labels(route).observe(time.perf_counter() - began)
 
     async def _admit(self, scope: Scope) -> None:
         connection = HTTPConnection(scope)
         length = connection.headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit():
-            raise RefusalError(400, f"content-length is {length!r}")
+            raise HTTPError(400, f"content-length is {length!r}")
         guarded = scope["path"].startswith(GUARDED)
         changes = scope["method"] not in SAFE
         if changes:
@@ -92,13 +95,13 @@ class Gate:
         who = await self._access.identify(connection)
         scope["sparingly.identity"] = who
         if guarded and who is None:
-            raise RefusalError(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
+            raise HTTPError(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
         if who is not None:
-            self._access.slow_down(who)
+            self._access.check_rate(who)
         if guarded and changes and who is not None:
             check_csrf(who, connection.headers.get(CSRF_HEADER))
         if int(length) > self._most:
-            raise RefusalError(
+            raise HTTPError(
                 TOO_LARGE, f"the body has {length} bytes: {self._most} are the most", {"Connection": "close"}
             )
 
@@ -155,7 +158,7 @@ class _Response:
         await self._send(message)
 
     async def instead(self, response: Any, scope: Scope, receive: Receive) -> None:
-        """Send a refusal, unless a response has begun already and can only be broken off."""
+        """Send an error response, unless a response has begun already and can only be broken off."""
         if not self.status:
             await response(scope, receive, self)
 
