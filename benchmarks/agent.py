@@ -153,7 +153,7 @@ def _sync_seconds(folder: Path) -> float:
 
 def _trainer_seconds(agent: sp.Agent) -> float:
     """The processor time that the trainer has taken."""
-    decider = agent._decider
+    decider = agent._runtime._decider
     assert isinstance(decider, BackgroundDecider)
     while decider._process is None:
         time.sleep(0.01)

@@ -71,7 +71,7 @@ def test_an_instance_that_was_already_trained_begins_where_it_is(make: Make, pat
     agent = make(strategy=strategy)
     first = [agent.observe(x).why for x in X[10:20]]
     assert first == [strategy.decide(strategy.assess(x[None]), 0).why.words for x in X[10:20]]
-    agent._decider = None
+    agent._runtime._decider = None
     agent.close()
     assert sp.Agent.open(path).observe(X[20]).why == strategy.decide(strategy.assess(X[20:21]), 0).why.words
 

@@ -92,7 +92,7 @@ def test_an_agent_that_has_seen_nothing(make: Make) -> None:
 def counted_anew(agent: sp.Agent) -> tuple[Statistics, list[Statistics]]:
     """What an agent that is opened now, and has counted nothing yet, would say."""
     fresh = TicketCounts()
-    with agent._reading() as connection:
+    with agent._runtime.reading() as connection:
         fresh.update(connection)
     game = agent.settings.game
     return statistics(fresh, game), over_time(fresh, game, 7)
@@ -120,7 +120,7 @@ def test_what_is_kept_up_to_date_is_what_counting_anew_gives(make: Make, monkeyp
         now, parts = counted_anew(agent)
         assert dict(agent.stats()) == pytest.approx(dict(now))
         assert [dict(part) for part in agent.over_time(7)] == [pytest.approx(dict(part)) for part in parts]
-    assert len(agent._ticket_counts._blocks) <= 16
+    assert len(agent._runtime.queries._ticket_counts._blocks) <= 16
     assert agent.stats().withdrawn > 0
     assert agent.stats().observations == len(agent.history())
 

@@ -81,8 +81,8 @@ def test_the_number_of_threads_does_not_matter(make: Make, path: Path) -> None:
             if ticket.asks:
                 agent.answer(ticket.id, "dog")
         assert torch.get_num_threads() == threads
-        assert isinstance(agent._decider, InlineDecider)
-        assert agent._decider._learner is not None
-        said.append(agent._decider._learner.state())
+        assert isinstance(agent._runtime._decider, InlineDecider)
+        assert agent._runtime._decider._learner is not None
+        said.append(agent._runtime._decider._learner.state())
     torch.set_num_threads(1)
     assert said[0] == said[1]

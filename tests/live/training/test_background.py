@@ -37,8 +37,12 @@ def until(true: Callable[[], Any], seconds: float = 60) -> None:
 
 
 def adopted(agent: sp.Agent) -> int:
-    assert isinstance(agent._decider, BackgroundDecider)
-    return agent._decider._arrived[0] if agent._decider._arrived else agent._decider._follower.adopted
+    assert isinstance(agent._runtime._decider, BackgroundDecider)
+    return (
+        agent._runtime._decider._arrived[0]
+        if agent._runtime._decider._arrived
+        else agent._runtime._decider._follower.adopted
+    )
 
 
 def test_calls_do_not_wait_for_training(make: Make) -> None:
@@ -84,7 +88,7 @@ def test_a_trainer_that_dies_is_replaced(make: Make) -> None:
     )
     serve(agent, 20)
     until(lambda: adopted(agent) > 0)
-    decider = agent._decider
+    decider = agent._runtime._decider
     assert isinstance(decider, BackgroundDecider)
     assert decider._process is not None
     os.kill(decider._process.pid, signal.SIGKILL)
@@ -98,9 +102,9 @@ def test_the_trainer_ends_with_its_agent(path: Path) -> None:
 import sparingly as sp, time
 agent = sp.Agent(["cat", "dog"], 3, path={str(path)!r}, strategy="neural_cbp", training="background")
 agent.observe([1, 2, 3])
-while agent._decider._process is None:
+while agent._runtime._decider._process is None:
     time.sleep(0.01)
-print(agent._decider._process.pid, flush=True)
+print(agent._runtime._decider._process.pid, flush=True)
 time.sleep(60)
 """
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

@@ -1,10 +1,8 @@
-"""The agent: observations in, tickets out, answers whenever people find the time; nothing acknowledged is ever lost."""
+"""The agent: observations in, tickets out, answers at once or late; nothing acknowledged is ever lost."""
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
@@ -15,27 +13,32 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sparingly.games import Game
-from sparingly.live.agent import answers, leases, observations
-from sparingly.live.agent.agent_settings import Settings
-from sparingly.live.agent.batching import BatchingQueue
-from sparingly.live.agent.errors import AgentError, StoreError
+from sparingly.live.agent import answers, leases
+from sparingly.live.agent.agent_settings import AgentSettings, made_settings
+from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.features import rows
-from sparingly.live.agent.making import checked_training, made_settings, try_strategy
-from sparingly.live.agent.observations import Observation, ObserveCall
-from sparingly.live.agent.question_limits import Limits
-from sparingly.live.agent.reading import Reading
-from sparingly.live.agent.ticket_records import SKIPPED, UNKNOWN, WITHDRAWN, Label, Question, Ticket
-from sparingly.live.statistics.ticket_counts import TicketCounts
+from sparingly.live.agent.observations import ObserveCall
+from sparingly.live.agent.question_limits import QuestionLimits
+from sparingly.live.agent.runtime import AgentRuntime
+from sparingly.live.agent.ticket_records import (
+    SKIPPED,
+    UNKNOWN,
+    WITHDRAWN,
+    Answered,
+    Entry,
+    Label,
+    Question,
+    Statistics,
+    Ticket,
+    Waiting,
+)
+from sparingly.live.store import export
 from sparingly.live.store.store import Store, backend_of
-from sparingly.live.training.background import choose_decider
-from sparingly.live.training.decider import Decider
 from sparingly.live.training.learner import Learner
 from sparingly.strategies.strategy import Strategy
 
-log = logging.getLogger(__name__)
 
-
-class Agent(Reading):
+class Agent:
     """Announces a class for each observation or asks a person, who answers when there is time.
 
     Everything that was returned is on disk before it is returned. An agent made where one with the same settings
@@ -57,7 +60,7 @@ class Agent(Reading):
     seed
         The strategy's seed.
     training
-        "inline" trains inside the calls, deterministically; "background" trains aside and never makes a call wait.
+        "inline" trains inside the calls, deterministically; "background" trains in another process.
     strategy
         A strategy's name, or an instance; ours where the game allows it when left out.
     options
@@ -122,13 +125,13 @@ class Agent(Reading):
             options=options,
             game=game,
             feature_names=feature_names,
-            limits=Limits(max_open, max_per_hour, max_per_day),
+            limits=QuestionLimits(max_open, max_per_hour, max_per_day),
             audit_rate=audit_rate,
             keep=keep,
         )
         if not backend_of(path).exists():
             Store.create(path, settings, state=None if instance is None else Learner(instance).state())
-        self._start(Store.open(path), instance, settings, None, clock)
+        self._runtime = AgentRuntime(Store.open(path), instance, settings, None, clock)
 
     @classmethod
     def open(
@@ -139,45 +142,13 @@ class Agent(Reading):
         training: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> Self:
-        """Continue an agent, after a crash or a night: its decisions are the ones it would have made anyway.
+        """Continue an agent, after a crash or a stop: its decisions are those it would have made without it.
 
         `strategy` is needed if the agent was made with an instance that cannot be made again from its name.
         """
         agent = cls.__new__(cls)
-        agent._start(Store.open(path), strategy, None, training, clock)
+        agent._runtime = AgentRuntime(Store.open(path), strategy, None, training, clock)
         return agent
-
-    def _start(
-        self,
-        store: Store,
-        instance: Strategy | None,
-        asked_for: Settings | None,
-        training: str | None,
-        clock: Callable[[], float],
-    ) -> None:
-        self._store = store
-        self._instance = instance
-        self._clock = clock
-        self._lock = threading.RLock()
-        self._closed: str | None = None
-        self._queue: BatchingQueue[ObserveCall, list[Ticket]] = BatchingQueue(self._serve, self._lock)
-        self._decider: Decider | None = None
-        self._ticket_counts = TicketCounts()
-        try:
-            differs = store.settings.differs(asked_for) if asked_for is not None else None
-            if differs is not None:
-                raise StoreError(f"{store.backend.name} is an agent whose {differs}: open it, or choose another place")
-            if asked_for is not None:
-                store.adjust(asked_for)
-            self._training = checked_training(training or store.settings.training)
-            store.backend.on_taken_over = lambda: self._close("another agent of this process has opened its file")
-            if store.settings.shape is not None:
-                with store.reading() as connection:
-                    self._get_decider().follow(connection, store.head(connection))
-                self._get_decider().keep_snapshot_if_due()
-        except BaseException:
-            store.close()
-            raise
 
     # observations
 
@@ -187,13 +158,13 @@ class Agent(Reading):
         With an `id` of the caller's own a repeated call returns the same ticket and does nothing.
         """
         call = ObserveCall([x], None if id is None else [id], None if payload is None else [payload])
-        return self._queue.call(call)[0]
+        return self._runtime.queue.call(call)[0]
 
     def observe_many(
         self, X: Any, *, ids: Sequence[str | int | None] | None = None, payloads: Sequence[Any] | None = None
     ) -> list[Ticket]:
         """Decide on a block of observations in order, all of them on disk in one go or none."""
-        return self._queue.call(ObserveCall(rows(X), ids, payloads))
+        return self._runtime.queue.call(ObserveCall(rows(X), ids, payloads))
 
     def submit_many(
         self,
@@ -204,62 +175,15 @@ class Agent(Reading):
         payloads: Sequence[Any] | None = None,
     ) -> Future[list[Ticket]]:
         """Like `observe_many` without waiting: a thread of the executor serves this call and others in one batch."""
-        return self._queue.submit(ObserveCall(rows(X), ids, payloads), executor)
+        return self._runtime.queue.submit(ObserveCall(rows(X), ids, payloads), executor)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """How likely each class is held to be by now, `[block, class]`: the larger, the likelier; nothing is kept."""
-        block = [self._store.settings.schema.read(x) for x in rows(X)]
-        with self._lock, self._reading() as connection:
-            decider = self._get_decider()
-            decider.follow(connection, self._store.head(connection))
+        block = [self._runtime.store.settings.schema.read(x) for x in rows(X)]
+        with self._runtime.lock, self._runtime.reading() as connection:
+            decider = self._runtime.decider
+            decider.follow(connection, self._runtime.store.head(connection))
             return decider.scores(block)
-
-    def _settle(self, first: Any) -> None:
-        """Learn shape and names from the first observation, once."""
-        with self._lock:
-            self._check_open()
-            settings = self._store.settings
-            schema = settings.schema.settle(first)
-            if schema == settings.schema:
-                return
-            schema.read(first)
-            try_strategy(settings.with_schema(schema), self._instance)
-            with self._store.writing() as connection:
-                self._store.settle(connection, first)
-
-    def _read(self, call: ObserveCall) -> list[Observation] | Exception:
-        """One call's observations; whatever is wrong with its content is the error of this call alone."""
-        try:
-            call.check_lengths()
-            if not len(call):
-                return []
-            self._settle(call.X[0])
-            return call.read(self._store.settings.schema)
-        except Exception as error:
-            return error
-
-    def _serve(self, calls: Sequence[ObserveCall]) -> list[list[Ticket] | BaseException]:
-        """Decide on and write the observations of several calls in one transaction; an error fails its own call."""
-        self._check_open()
-        requests = [self._read(call) for call in calls]
-        if not any(isinstance(request, list) and request for request in requests):
-            return list(requests)  # type: ignore[arg-type]
-        decider = self._get_decider()
-        try:
-            with self._store.writing() as connection:
-                head = self._store.head(connection)
-                decider.follow(connection, head)
-                there = observations.known(connection, requests)
-                accepted, errors = observations.accept(requests, there)
-                written = observations.decide(
-                    connection, head, self._clock(), self._store.settings, accepted, decider.decide
-                )
-        except BaseException:
-            decider.rollback()
-            raise
-        decider.commit(head + len(written))
-        decider.keep_snapshot_if_due()
-        return observations.tickets_of(requests, errors, accepted, written, there, self._store.settings.classes)
 
     # answers
 
@@ -268,57 +192,32 @@ class Agent(Reading):
 
         A named expert whose lease has run out is refused.
         """
-        settings = self._store.settings
-        game = settings.game
+        classes, game = self.classes, self.settings.game
 
-        def change(connection: Connection, row: Any, now: float) -> answers.Change | None:
-            said = answers.meaning(game, settings.classes, row.action, label)
+        def rule(connection: Connection, row: Any, now: float) -> answers.Change | None:
+            said = answers.meaning(game, classes, row.action, label)
             return answers.answered(connection, row, said, expert, now)
 
-        self._change(ticket_id, change)
+        self._runtime.change(ticket_id, rule)
 
     def skip(self, ticket_id: str, *, expert: str | None = None) -> None:
-        """Set a question aside; a named expert's skip leaves it open for the others."""
-        self._change(ticket_id, lambda c, row, now: answers.set_aside(c, row, SKIPPED, expert, now))
+        """Close a question without an answer; a named expert's skip leaves it open for the others."""
+        self._runtime.change(ticket_id, lambda c, row, now: answers.closed(c, row, SKIPPED, expert, now))
 
     def dont_know(self, ticket_id: str, *, expert: str | None = None) -> None:
         """Close a question to which the person has no answer."""
-        self._change(ticket_id, lambda c, row, now: answers.set_aside(c, row, UNKNOWN, expert, now))
+        self._runtime.change(ticket_id, lambda c, row, now: answers.closed(c, row, UNKNOWN, expert, now))
 
     def withdraw(self, ticket_id: str) -> None:
         """Take an observation back for good: it is not asked any more, and takes no answer."""
-        self._change(ticket_id, lambda c, row, now: answers.set_aside(c, row, WITHDRAWN, None, now))
+        self._runtime.change(ticket_id, lambda c, row, now: answers.closed(c, row, WITHDRAWN, None, now))
 
     def reopen(self, ticket_id: str, *, expert: str | None = None, lease_seconds: float | None = None) -> None:
-        """Undo: take an answer back and unlearn it, or put a question that was set aside on the table again.
+        """Undo: take an answer back and unlearn it, or open a question again that was skipped or closed.
 
-        With `lease_seconds` it is lent to the named expert in the same breath, so that no one else gets it first.
+        With `lease_seconds` it is leased to the named expert in the same transaction: no one else gets it first.
         """
-        self._change(ticket_id, lambda c, row, now: answers.reopened(c, row, expert, now, lease_seconds))
-
-    def _change(self, ticket_id: str, rule: Callable[[Connection, Any, float], answers.Change | None]) -> None:
-        with self._lock:
-            self._check_open()
-            now = self._clock()
-            with self._store.writing() as connection:
-                row = answers.find(connection, ticket_id)
-                change = rule(connection, row, now)
-                if change is None:
-                    return
-                head = self._store.head(connection)
-                answers.write(connection, row, change, head + 1, now)
-            self._learn(head + 1)
-
-    def _learn(self, head: int) -> None:
-        """Let the decider read what was just written; if the database fails now, it will read it at the next call."""
-        decider = self._get_decider()
-        try:
-            with self._store.reading() as connection:
-                decider.follow(connection, head)
-        except StoreError as error:
-            decider.rollback()
-            log.warning("an answer was kept but not learned yet: %s", error)
-        decider.keep_snapshot_if_due()
+        self._runtime.change(ticket_id, lambda c, row, now: answers.reopened(c, row, expert, now, lease_seconds))
 
     # questions
 
@@ -327,68 +226,104 @@ class Agent(Reading):
     ) -> list[Question]:
         """The next open questions with what a person needs to see.
 
-        A named expert has them lent for a time, in which no one else gets them; without a name they are only shown.
+        A named expert has them leased for a time, in which no one else gets them; without a name they are only shown.
         """
         if lease_seconds <= 0:
             raise AgentError(f"lease_seconds is {lease_seconds}: it must be positive")
-        now = self._clock()
-        settings = self._store.settings
+        now = self._runtime.clock()
         if expert is None:
-            with self._reading() as connection:
+            with self._runtime.reading() as connection:
                 found = leases.offered(connection, None, limit, now)
-                return leases.questions_of(connection, found, settings, None, None)
-        with self._lock:
-            self._check_open()
-            with self._store.writing() as connection:
-                found = leases.offered(connection, expert, limit, now)
-                leases.lend(connection, found, expert, now, now + lease_seconds)
-                return leases.questions_of(connection, found, settings, expert, now + lease_seconds)
+                return leases.questions_of(connection, found, self.settings, None, None)
+        with self._runtime.writing() as connection:
+            found = leases.offered(connection, expert, limit, now)
+            return leases.lend(connection, found, self.settings, expert, now, now + lease_seconds)
 
     def lend(self, ticket_id: str, expert: str, *, lease_seconds: float = 600.0) -> Question:
-        """One particular question, lent to an expert like any other."""
-        now = self._clock()
-        with self._lock:
-            self._check_open()
-            with self._store.writing() as connection:
-                row = answers.find(connection, ticket_id)
-                leases.check_free(row, expert, now)
-                leases.lend(connection, [row], expert, now, now + lease_seconds)
-                return leases.questions_of(connection, [row], self.settings, expert, now + lease_seconds)[0]
+        """One particular question, leased to an expert like any other."""
+        now = self._runtime.clock()
+        with self._runtime.writing() as connection:
+            row = answers.find(connection, ticket_id)
+            leases.check_free(row, expert, now)
+            return leases.lend(connection, [row], self.settings, expert, now, now + lease_seconds)[0]
 
     def release(self, ticket_id: str, *, expert: str) -> None:
-        """Give a question that was lent to an expert back, so that the others may have it at once."""
-        with self._lock:
-            self._check_open()
-            with self._store.writing() as connection:
-                leases.give_back(connection, answers.find(connection, ticket_id), expert)
+        """Give a question that was leased to an expert back, so that the others may have it at once."""
+        with self._runtime.writing() as connection:
+            leases.give_back(connection, answers.find(connection, ticket_id), expert)
 
-    # life
+    def pending(self, limit: int | None = None) -> list[Ticket]:
+        """The open questions, oldest first."""
+        return self._runtime.queries.pending(limit)
+
+    def waiting(self, limit: int | None = None) -> list[Waiting]:
+        """The same, with who has them now."""
+        return self._runtime.queries.waiting(limit)
+
+    def count_open(self) -> int:
+        """How many questions are open."""
+        return self._runtime.queries.count_open()
+
+    # history and statistics
+
+    def ticket(self, ticket_id: str) -> Entry:
+        """One ticket as it stands."""
+        return self._runtime.queries.ticket(ticket_id)
+
+    def history(self, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+        """Every ticket in order, as it stands now; `after` and `limit` to read it in pieces."""
+        return self._runtime.queries.history(after, limit)
+
+    def recent(self, limit: int) -> list[Entry]:
+        """The last tickets, newest first."""
+        return self._runtime.queries.recent(limit)
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write the labelled observations to a .csv or .parquet file; returns how many there are."""
+        with self._runtime.reading() as connection:
+            return export.write(path, export.columns(self.settings), export.labelled(connection, self.settings))
+
+    def stats(self) -> Statistics:
+        """How it is doing: counts, costs, and how often its announcements are right."""
+        return self._runtime.queries.stats()
+
+    def over_time(self, points: int = 50) -> list[Statistics]:
+        """The statistics up to each of so many points of its life."""
+        return self._runtime.queries.over_time(points)
+
+    def experts(self) -> list[Answered]:
+        """What each person has answered, whoever has answered most first."""
+        return self._runtime.queries.experts()
+
+    def answered_since(self, expert: str, since: float) -> tuple[int, float]:
+        """How many questions a person has answered since a time, and what they cost."""
+        return self._runtime.queries.answered_since(expert, since)
+
+    def count_events(self) -> int:
+        """How many events the journal has: every observation, answer, skip and correction is one."""
+        return self._runtime.queries.count_events()
+
+    # opening and closing
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        return self._runtime.store.settings.classes
+
+    @property
+    def settings(self) -> AgentSettings:
+        return self._runtime.store.settings
 
     @property
     def learns(self) -> bool:
         """Whether this process is the one that learns; on PostgreSQL there may be others."""
-        return self._decider is None or self._decider.learns
+        return self._runtime.learns
 
     def close(self) -> None:
-        """Keep a snapshot and give the database back."""
-        self._close("it was closed")
+        """Write a snapshot and close the database."""
+        self._runtime.close("it was closed")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def _close(self, why: str) -> None:
-        with self._lock:
-            if self._closed is None:
-                self._closed = why
-                if self._decider is not None:
-                    self._decider.keep_snapshot_if_due(closing=True)
-                    self._decider.close()
-                self._store.close()
-
-    def _get_decider(self) -> Decider:
-        if self._decider is None:
-            self._decider = choose_decider(self._store, self._instance, self._training, self._lock)
-        return self._decider

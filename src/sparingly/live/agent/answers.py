@@ -1,4 +1,4 @@
-"""What may happen to a ticket after it was handed out: the rules, and the event and row that each writes."""
+"""The life cycle of a ticket: what may happen to it, and the event and row that each change writes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from sparingly.games import Game
 from sparingly.live.agent.errors import AgentError, ConflictError, UnknownTicketError
 from sparingly.live.agent.ticket_records import ANNOUNCED, ANSWERED, OPEN, SKIPPED, UNKNOWN, WITHDRAWN, Label
 from sparingly.live.store import journal
-from sparingly.live.store.facts import floor
-from sparingly.live.store.schema import observations, passes, tickets
+from sparingly.live.store.tables import features_dropped_upto, observations, passes, tickets
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def answered(connection: Connection, row: Any, said: Meaning, expert: str | None
     return Change(event, {**columns, "until": None, "closed": now})
 
 
-def set_aside(connection: Connection, row: Any, status: str, expert: str | None, now: float) -> Change | None:
+def closed(connection: Connection, row: Any, status: str, expert: str | None, now: float) -> Change | None:
     """A skip, a "don't know" or a withdrawal; None if it stands so already.
 
     A named expert's skip closes nothing: the question is offered to the others.
@@ -96,7 +95,7 @@ def set_aside(connection: Connection, row: Any, status: str, expert: str | None,
     if row.status == status:
         return None
     if row.status in (ANSWERED, WITHDRAWN) or (row.status == ANNOUNCED and status != WITHDRAWN):
-        raise ConflictError(f"ticket {row.id!r} is {row.status}: it cannot be {_DONE[status]}")
+        raise ConflictError(f"ticket {row.id!r} is {row.status}: it cannot be {_CLOSED_AS[status]}")
     event = {"kind": status, "expert": expert}
     if status != WITHDRAWN:
         check_lease(row, expert, now)
@@ -112,14 +111,14 @@ def set_aside(connection: Connection, row: Any, status: str, expert: str | None,
 def reopened(
     connection: Connection, row: Any, expert: str | None, now: float, lease_seconds: float | None = None
 ) -> Change | None:
-    """An answer taken back, or a question set aside put on the table again; of skips, a named expert's own."""
+    """An answer taken back, or a closed question opened again; of skips, a named expert's own."""
     if row.status == WITHDRAWN:
         raise ConflictError(f"ticket {row.id!r} was withdrawn: it cannot be opened again")
     voids = _unlearnable(connection, row)
     if row.status == ANSWERED and voids is None:
         raise ConflictError(f"ticket {row.id!r} was answered too long ago to be taken back: correct it instead")
     if row.status == OPEN:
-        check_with(row, expert, now)
+        check_not_leased_to_another(row, expert, now)
     skips = (
         passes.c.ticket == row.seq if expert is None else and_(passes.c.ticket == row.seq, passes.c.expert == expert)
     )
@@ -128,8 +127,8 @@ def reopened(
         return None
     event = {"kind": journal.REOPENED, "voids": voids, "expert": expert}
     columns = {"status": OPEN if row.asks else ANNOUNCED, "symbol": None, "label": None, "learned": None}
-    lent = expert is not None and lease_seconds is not None and row.asks
-    lease = {"expert": expert, "until": now + (lease_seconds or 0.0)} if lent else {"expert": None, "until": None}
+    leased = expert is not None and lease_seconds is not None and row.asks
+    lease = {"expert": expert, "until": now + (lease_seconds or 0.0)} if leased else {"expert": None, "until": None}
     return Change(event, {**columns, **lease, "closed": None})
 
 
@@ -137,13 +136,13 @@ def check_lease(row: Any, expert: str | None, now: float) -> None:
     """A named expert needs a lease that has not run out, if the question was ever leased."""
     if expert is None or row.until is None:
         return
-    check_with(row, expert, now)
+    check_not_leased_to_another(row, expert, now)
     if now > row.until:
         raise ConflictError(f"the lease of ticket {row.id!r} has run out: ask for questions again")
 
 
-def check_with(row: Any, expert: str | None, now: float) -> None:
-    """A question that is lent to someone else is not a named expert's to touch."""
+def check_not_leased_to_another(row: Any, expert: str | None, now: float) -> None:
+    """A named expert may not change a question that is leased to another."""
     if None not in (expert, row.expert, row.until) and row.expert != expert and now <= row.until:
         raise ConflictError(f"ticket {row.id!r} is leased to {row.expert}")
 
@@ -157,9 +156,9 @@ def write(connection: Connection, row: Any, change: Change, seq: int, now: float
 
 def _unlearnable(connection: Connection, row: Any) -> int | None:
     """The event whose label can still be unlearned: one after the features that were dropped."""
-    if row.learned is None or row.learned <= floor(connection):
+    if row.learned is None or row.learned <= features_dropped_upto(connection):
         return None
     return int(row.learned)
 
 
-_DONE = {SKIPPED: "skipped", UNKNOWN: 'answered "don\'t know"', WITHDRAWN: "withdrawn"}
+_CLOSED_AS = {SKIPPED: "skipped", UNKNOWN: 'answered "don\'t know"', WITHDRAWN: "withdrawn"}

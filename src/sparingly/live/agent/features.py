@@ -20,7 +20,7 @@ Vector = NDArray[np.float32]
 class Schema:
     """The shape of an observation and the names of its features, fixed by the first observation if not before.
 
-    >>> schema = Schema().settle({"width": 2.0, "height": 3})
+    >>> schema = Schema().complete({"width": 2.0, "height": 3})
     >>> schema.names, schema.shape
     (('width', 'height'), (2,))
     >>> schema.read({"height": 1, "width": 4}).tolist()
@@ -38,7 +38,7 @@ class Schema:
     shape: tuple[int, ...] | None = None
     names: tuple[str, ...] | None = None
 
-    def settle(self, features: Any) -> Schema:
+    def complete(self, features: Any) -> Schema:
         """This schema, with whatever it does not yet know taken from a first observation."""
         named = _named(features)
         if named is not None and self.names is None:

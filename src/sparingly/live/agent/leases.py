@@ -1,4 +1,4 @@
-"""Open questions, and who has which: a question is lent to one expert at a time, and comes back when time is up."""
+"""Open questions and their leases: a question is leased to one expert at a time, until the lease runs out."""
 
 from __future__ import annotations
 
@@ -7,41 +7,44 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, exists, func, or_, select, update
 
-from sparingly.live.agent.agent_settings import Settings
-from sparingly.live.agent.answers import check_with
+from sparingly.live.agent.agent_settings import AgentSettings
+from sparingly.live.agent.answers import check_not_leased_to_another
 from sparingly.live.agent.errors import ConflictError
 from sparingly.live.agent.payloads import read_payload
 from sparingly.live.agent.ticket_records import OPEN, Question
 from sparingly.live.store.journal import vector
-from sparingly.live.store.schema import observations, passes, payloads, tickets
+from sparingly.live.store.tables import observations, passes, payloads, tickets
 
 
 def offered(connection: Connection, expert: str | None, limit: int | None, now: float) -> list[Any]:
-    """The rows of open questions that an expert may have, oldest first, those already lent to the expert before all."""
+    """The rows of open questions that an expert may have, oldest first, those already leased to the expert first."""
     query = select(tickets).where(tickets.c.status == OPEN).order_by(tickets.c.seq)
     if expert is not None:
         passed = exists().where(and_(passes.c.ticket == tickets.c.seq, passes.c.expert == expert))
         free = or_(tickets.c.until.is_(None), tickets.c.until < now, tickets.c.expert == expert)
-        mine = and_(tickets.c.expert == expert, tickets.c.until >= now)
-        query = query.where(and_(free, ~passed)).order_by(None).order_by(mine.desc().nulls_last(), tickets.c.seq)
+        own = and_(tickets.c.expert == expert, tickets.c.until >= now)
+        query = query.where(and_(free, ~passed)).order_by(None).order_by(own.desc().nulls_last(), tickets.c.seq)
     return list(connection.execute(query.limit(limit)))
 
 
-def lend(connection: Connection, rows: Sequence[Any], expert: str, now: float, until: float) -> None:
-    """Lend questions to an expert until a time."""
+def lend(
+    connection: Connection, rows: Sequence[Any], settings: AgentSettings, expert: str, now: float, until: float
+) -> list[Question]:
+    """Lease questions to an expert until a time."""
     numbers = [row.seq for row in rows]
     connection.execute(
         update(tickets)
         .where(tickets.c.seq.in_(numbers))
         .values(expert=expert, until=until, shown=func.coalesce(tickets.c.shown, now))
     )
+    return questions_of(connection, rows, settings, expert, until)
 
 
 def check_free(row: Any, expert: str, now: float) -> None:
-    """A question can be lent if it is open and with no one else."""
+    """A question can be leased if it is open and not leased to another."""
     if row.status != OPEN:
         raise ConflictError(f"ticket {row.id!r} is {row.status}: it is no open question")
-    check_with(row, expert, now)
+    check_not_leased_to_another(row, expert, now)
 
 
 def give_back(connection: Connection, row: Any, expert: str) -> None:
@@ -51,7 +54,7 @@ def give_back(connection: Connection, row: Any, expert: str) -> None:
 
 
 def questions_of(
-    connection: Connection, rows: Sequence[Any], settings: Settings, expert: str | None, until: float | None
+    connection: Connection, rows: Sequence[Any], settings: AgentSettings, expert: str | None, until: float | None
 ) -> list[Question]:
     """Questions with what their expert needs to see."""
     numbers = [row.seq for row in rows]

@@ -11,16 +11,15 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from sparingly.live.agent.agent_settings import Settings
+from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.answers import labelling_action
 from sparingly.live.agent.errors import AgentError, ConflictError, checked_text, shortened
 from sparingly.live.agent.features import Schema, Vector, digest
 from sparingly.live.agent.payloads import checked_payload, payload_row
-from sparingly.live.agent.question_limits import Asking
+from sparingly.live.agent.question_limits import QuestionAllowance
 from sparingly.live.agent.ticket_records import ANNOUNCED, OPEN, Label, Payload, Ticket
 from sparingly.live.store import journal
-from sparingly.live.store.bulk_insert import add
-from sparingly.live.store.schema import observations, payloads, tickets
+from sparingly.live.store.tables import bulk_insert, observations, payloads, tickets
 from sparingly.strategies.strategy import Decision
 
 _OURS = re.compile(r"t\.\d+")
@@ -164,20 +163,20 @@ def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:
 
 def write(connection: Connection, new: Sequence[Observation], rows: Sequence[Mapping[str, Any]]) -> None:
     """Put new tickets into the database, as the next events."""
-    add(connection, tickets, rows)
+    bulk_insert(connection, tickets, rows)
     features = [{"ticket": row["seq"], "x": o.x.astype("<f4").tobytes()} for row, o in zip(rows, new, strict=True)]
-    add(connection, observations, features)
+    bulk_insert(connection, observations, features)
     events = [{"seq": row["seq"], "at": row["at"], "kind": journal.OBSERVED, "ticket": row["seq"]} for row in rows]
     journal.append(connection, events)
     shown = [payload_row(row["seq"], o.payload) for row, o in zip(rows, new, strict=True) if o.payload is not None]
-    add(connection, payloads, shown)
+    bulk_insert(connection, payloads, shown)
 
 
 def decide(
     connection: Connection,
     head: int,
     now: float,
-    settings: Settings,
+    settings: AgentSettings,
     new: Sequence[Observation],
     decisions_on: Callable[[Sequence[Vector]], list[Decision]],
 ) -> list[Any]:
@@ -185,10 +184,10 @@ def decide(
     if not new:
         return []
     decisions = decisions_on([o.x for o in new])
-    asking = Asking(connection, settings.limits, now)
+    allowance = QuestionAllowance(connection, settings.limits, now)
     question = labelling_action(settings.game) if settings.audit_rate else 0
     made = [
-        ticket_row(head + 1 + i, now, o, decision, settings, asking, question)
+        ticket_row(head + 1 + i, now, o, decision, settings, allowance, question)
         for i, (o, decision) in enumerate(zip(new, decisions, strict=True))
     ]
     write(connection, new, made)
@@ -200,8 +199,8 @@ def ticket_row(
     now: float,
     observation: Observation,
     decision: Decision,
-    settings: Settings,
-    asking: Asking,
+    settings: AgentSettings,
+    allowance: QuestionAllowance,
     question: int,
 ) -> dict[str, Any]:
     """The row of a new ticket: what the strategy decided, within the limits, and the chance it had to be asked."""
@@ -212,7 +211,7 @@ def ticket_row(
             question,
             f"asked at random, one in {1 / settings.audit_rate:.0f}, to know how often the agent is right",
         )
-    refusal = asking.refusal() if asks else None
+    refusal = allowance.refusal() if asks else None
     if refusal is not None:
         asks, action, why = False, decision.prediction, f"{why}; not asked, for no more than {refusal}"
     return {
@@ -231,14 +230,14 @@ def ticket_row(
     }
 
 
-def _chance(decision: Decision, settings: Settings) -> float | None:
-    told = decision.why.get("probability", decision.why.get("chance"))
-    if told is not None:
-        return float(told) + (1 - float(told)) * settings.audit_rate
+def _chance(decision: Decision, settings: AgentSettings) -> float | None:
+    chance = decision.why.get("probability", decision.why.get("chance"))
+    if chance is not None:
+        return float(chance) + (1 - float(chance)) * settings.audit_rate
     return (1.0 if decision.asks else settings.audit_rate) if settings.audit_rate else None
 
 
-def _drawn(settings: Settings, seq: int) -> bool:
+def _drawn(settings: AgentSettings, seq: int) -> bool:
     """Whether the agent asks at random: a function of the seed and the place, so that a replay draws the same."""
     if not settings.audit_rate:
         return False

@@ -8,13 +8,13 @@ from sqlalchemy import Connection, and_, func, select
 
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.ticket_records import OPEN
-from sparingly.live.store.schema import tickets
+from sparingly.live.store.tables import tickets
 
 HOUR, DAY = 3600.0, 86400.0
 
 
 @dataclass(frozen=True)
-class Limits:
+class QuestionLimits:
     """When the agent must not ask: it then announces its prediction, and says why."""
 
     open: int | None = None
@@ -28,10 +28,10 @@ class Limits:
                 raise AgentError(f"the limit {limit.name} is {value!r}: it must be a whole number or None")
 
 
-class Asking:
+class QuestionAllowance:
     """Whether a question may be asked now, with those asked in the same call counted."""
 
-    def __init__(self, connection: Connection, limits: Limits, now: float) -> None:
+    def __init__(self, connection: Connection, limits: QuestionLimits, now: float) -> None:
         self._left: list[tuple[int, str]] = []
         count = select(func.count()).select_from(tickets)
         if limits.open is not None:

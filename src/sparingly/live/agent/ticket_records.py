@@ -10,10 +10,9 @@ Label = str | int | float | bool
 
 ANNOUNCED, OPEN, ANSWERED = "announced", "open", "answered"
 SKIPPED, UNKNOWN, WITHDRAWN = "skipped", "unknown", "withdrawn"
-STATUSES = (ANNOUNCED, OPEN, ANSWERED, SKIPPED, UNKNOWN, WITHDRAWN)
 
 
-class Record:
+class TicketRecord:
     """A frozen dataclass that also reads like a mapping, so that `dict(record)` is ready for JSON."""
 
     __slots__: tuple[str, ...] = ()
@@ -28,7 +27,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket(Record):
+class Ticket(TicketRecord):
     """What the agent decided on one observation.
 
     Attributes
@@ -57,7 +56,7 @@ class Ticket(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Payload(Record):
+class Payload(TicketRecord):
     """What a person looks at: `kind` is "image", "text" or "fields"; `content` is bytes, a string or a dict."""
 
     kind: str
@@ -66,7 +65,7 @@ class Payload(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Record):
+class Question(TicketRecord):
     """An open question, with what its expert needs to see."""
 
     id: str
@@ -84,7 +83,7 @@ class Question(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Record):
+class Entry(TicketRecord):
     """One ticket as it stands: `label` is None while nobody has answered."""
 
     id: str
@@ -100,7 +99,7 @@ class Entry(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting(Record):
+class Waiting(TicketRecord):
     """An open question: since when, why, and who has it now, if anyone."""
 
     id: str
@@ -110,7 +109,7 @@ class Waiting(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Record):
+class Answered(TicketRecord):
     """The answers of one person that stand, how many were what the agent would have said, and when the last came."""
 
     expert: str | None
@@ -120,7 +119,7 @@ class Answered(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics(Record):
+class Statistics(TicketRecord):
     """How an agent is doing; what cannot be known is None, and estimates say how sure they are.
 
     Attributes

@@ -1,4 +1,4 @@
-"""How an agent is doing, estimated honestly.
+"""Estimates of how an agent is doing, without the bias of the questions it chose.
 
 Labels come for the observations that the agent asked about, which are the hard ones: their share of right predictions
 says little about the announcements. What is left to chance says more. A question that was asked with probability p < 1
@@ -35,11 +35,11 @@ def over_time(ticket_counts: TicketCounts, game: Game, points: int = 50) -> list
     parts = ticket_counts.parts(points)
     rate = _drawn_share(group for part in parts for group in part)
     so_far: list[Group] = []
-    told = []
+    summaries = []
     for part in parts:
         so_far = merged([*so_far, *part])
-        told.append(_with_accuracy_of(_summary(so_far, rate, game), _summary(part, rate, game)))
-    return told
+        summaries.append(_with_accuracy_of(_summary(so_far, rate, game), _summary(part, rate, game)))
+    return summaries
 
 
 def _drawn_share(groups: Iterable[Group]) -> float:
@@ -119,7 +119,10 @@ def _sample(rows: Iterable[Group], rate: float, game: Game) -> _Sample:
 
 
 def _never_asking(rows: Sequence[Group], sample: _Sample, game: Game, observations: int) -> float:
-    """The cost of the cheapest constant announcement: by the honest sample, or by labels and predictions until then."""
+    """The cost of the cheapest constant announcement.
+
+    By the questions left to chance; by all labels and predictions while there are too few of them.
+    """
     shares: NDArray[np.float64] = np.zeros(game.n_outcomes)
     if sample.size >= ENOUGH:
         for label, share in sample.shares.items():
@@ -145,7 +148,7 @@ def _wilson(share: float, size: float, z: float = 1.96) -> tuple[float, float]:
 
 
 def _with_accuracy_of(so_far: Statistics, part: Statistics) -> Statistics:
-    told = dict(so_far)
+    values = dict(so_far)
     for name in ("accuracy", "accuracy_low", "accuracy_high", "sample"):
-        told[name] = part[name]
-    return Statistics(**told)
+        values[name] = part[name]
+    return Statistics(**values)

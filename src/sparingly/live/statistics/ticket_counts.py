@@ -15,13 +15,13 @@ from typing import NamedTuple
 from sqlalchemy import Connection, Double, and_, case, cast, func, select
 
 from sparingly.live.agent.ticket_records import ANSWERED
-from sparingly.live.store.schema import journal, tickets
+from sparingly.live.store.tables import journal, tickets
 
 MOST = 1024
 
-TOLD, DRAWN, ANNOUNCED, CERTAIN = "told", "drawn", "announced", "certain"
-"""What is known of the chance that a ticket is a question: the strategy tells it; it was drawn at random with a chance
-that the counts tell; it was announced where it might have been drawn; it was sure to be asked."""
+KNOWN, DRAWN, ANNOUNCED, CERTAIN = "known", "drawn", "announced", "certain"
+"""What is known of the probability that a ticket is a question: the strategy gave it; it was drawn at random with a
+probability that the counts estimate; it was announced where it might have been drawn; it was certain to be asked."""
 
 
 class Group(NamedTuple):
@@ -141,7 +141,7 @@ def runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
 def _counted(connection: Connection, size: int, first: int, last: int) -> Iterator[tuple[int, Group]]:
     """The groups of each block from the first to the last."""
     t = tickets.c
-    known = case((t.chance.is_not(None), TOLD), (t.audit, DRAWN), (~t.wanted, ANNOUNCED), else_=CERTAIN)
+    known = case((t.chance.is_not(None), KNOWN), (t.audit, DRAWN), (~t.wanted, ANNOUNCED), else_=CERTAIN)
     chance = case((t.chance.is_not(None), t.chance), (t.audit, None), (t.asks, 1.0), else_=None)
     labelled = and_(t.asks, t.status == ANSWERED, t.label.is_not(None), chance > 0)
     one = (

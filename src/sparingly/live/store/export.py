@@ -1,4 +1,4 @@
-"""The labelled data, for whoever wants to train something else with them."""
+"""Exports the labelled data, to train something else with them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from sparingly.live.agent.agent_settings import Settings
+from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError
+from sparingly.live.agent.queries import entry_of
 from sparingly.live.agent.ticket_records import ANSWERED
-from sparingly.live.store.history import entry_of
 from sparingly.live.store.journal import vector
-from sparingly.live.store.schema import observations, tickets
+from sparingly.live.store.tables import observations, tickets
 
 LABELLED = (
     select(tickets, observations.c.x)
@@ -27,7 +27,7 @@ LABELLED = (
 _CHUNK = 5000
 
 
-def columns(settings: Settings) -> list[str]:
+def columns(settings: AgentSettings) -> list[str]:
     """The columns of an export: id, the features, the label, and where it came from."""
     if settings.names is not None:
         names = list(settings.names)
@@ -36,7 +36,7 @@ def columns(settings: Settings) -> list[str]:
     return ["id", *names, "label", "prediction", "asked", "at", "expert"]
 
 
-def labelled(connection: Connection, settings: Settings) -> Iterator[list[Any]]:
+def labelled(connection: Connection, settings: AgentSettings) -> Iterator[list[Any]]:
     """The labelled observations in order, one row each."""
     game = settings.game
     for row in connection.execution_options(yield_per=1000).execute(LABELLED):
@@ -90,9 +90,9 @@ def _write_parquet(path: Path, header: Sequence[str], rows: Iterable[Sequence[An
     count = 0
     with pq.ParquetWriter(path, schema) as writer:
         for chunk in _chunks(rows, _CHUNK):
-            told = [[str(v) if i in texts and v is not None else v for i, v in enumerate(row)] for row in chunk]
-            writer.write_table(pa.table([list(column) for column in zip(*told, strict=True)], schema=schema))
-            count += len(told)
+            cells = [[str(v) if i in texts and v is not None else v for i, v in enumerate(row)] for row in chunk]
+            writer.write_table(pa.table([list(column) for column in zip(*cells, strict=True)], schema=schema))
+            count += len(cells)
     return count
 
 
@@ -107,5 +107,5 @@ def _chunks(rows: Iterable[Sequence[Any]], size: int) -> Iterator[list[Sequence[
         yield chunk
 
 
-def _size(settings: Settings) -> int:
+def _size(settings: AgentSettings) -> int:
     return math.prod(settings.shape) if settings.shape is not None else 0

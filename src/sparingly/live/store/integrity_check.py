@@ -17,15 +17,14 @@ from sparingly.learning import state_files
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.ticket_records import ANSWERED, SKIPPED
 from sparingly.live.store import snapshots as states
-from sparingly.live.store.facts import floor
 from sparingly.live.store.journal import CORRECTED, OBSERVED, REOPENED
 from sparingly.live.store.salvage import salvage
-from sparingly.live.store.schema import journal, observations, snapshots, tickets
 from sparingly.live.store.store import Store
+from sparingly.live.store.tables import features_dropped_upto, journal, observations, snapshots, tickets
 
 
 @dataclass
-class Report:
+class IntegrityReport:
     """What was found; `problems` is empty if all is well."""
 
     problems: list[str] = field(default_factory=list)
@@ -36,9 +35,9 @@ class Report:
         return not self.problems
 
 
-def check(path: str | os.PathLike[str]) -> Report:
+def check(path: str | os.PathLike[str]) -> IntegrityReport:
     """Look at everything in an agent's database; changes nothing."""
-    report = Report()
+    report = IntegrityReport()
     if "://" not in os.fspath(path):
         _check_pages(Path(path), report)
     try:
@@ -56,7 +55,7 @@ def check(path: str | os.PathLike[str]) -> Report:
     return report
 
 
-def _check_pages(path: Path, report: Report) -> None:
+def _check_pages(path: Path, report: IntegrityReport) -> None:
     if not path.is_file():
         raise StoreError(f"{path} does not exist")
     try:
@@ -68,7 +67,7 @@ def _check_pages(path: Path, report: Report) -> None:
         report.problems.append(f"{path}: {error}")
 
 
-def _journal(connection: Connection, report: Report) -> None:
+def _journal(connection: Connection, report: IntegrityReport) -> None:
     """The journal is numbered without gaps, and the tickets stand as it says."""
     first, last, count = connection.execute(
         select(func.min(journal.c.seq), func.max(journal.c.seq), func.count()).select_from(journal)
@@ -81,8 +80,8 @@ def _journal(connection: Connection, report: Report) -> None:
     if count and (first, last) != (1, count):
         report.problems.append(f"the journal has {count} events between {first} and {last}: {last - count} are missing")
     stands = {row.seq: row for row in connection.execute(select(tickets.c.seq, tickets.c.status, tickets.c.label))}
-    told = _told(connection)
-    for seq, (status, label) in told.items():
+    states_in_journal = _states_in_journal(connection)
+    for seq, (status, label) in states_in_journal.items():
         row = stands.pop(seq, None)
         if row is None:
             report.problems.append(f"the ticket observed at event {seq} is missing")
@@ -93,40 +92,40 @@ def _journal(connection: Connection, report: Report) -> None:
     report.problems += [f"ticket {seq} is not in the journal" for seq in stands]
 
 
-def _told(connection: Connection) -> dict[int, tuple[str | None, int | None]]:
-    """How each ticket stands by the journal; None where its observation alone does not tell."""
-    told: dict[int, tuple[str | None, int | None]] = {}
+def _states_in_journal(connection: Connection) -> dict[int, tuple[str | None, int | None]]:
+    """Each ticket's status and label by the journal; None where nothing has followed its observation."""
+    found: dict[int, tuple[str | None, int | None]] = {}
     rows = connection.execute(
         select(journal.c.kind, journal.c.ticket, journal.c.label, journal.c.expert).order_by(journal.c.seq)
     )
     for kind, ticket, label, expert in rows:
         if kind in (OBSERVED, REOPENED):
-            told[ticket] = (None, None)
+            found[ticket] = (None, None)
         elif kind == CORRECTED:
-            told[ticket] = (ANSWERED, label)
+            found[ticket] = (ANSWERED, label)
         elif kind != SKIPPED or expert is None:
-            told[ticket] = (kind, label)
-    return told
+            found[ticket] = (kind, label)
+    return found
 
 
-def _features(connection: Connection, report: Report) -> None:
-    """Every observation after the floor has its features."""
+def _features(connection: Connection, report: IntegrityReport) -> None:
+    """Every observation after those whose features were dropped has its features."""
     missing = connection.execute(
         select(func.count())
         .select_from(tickets.outerjoin(observations, observations.c.ticket == tickets.c.seq))
-        .where(tickets.c.seq > floor(connection), observations.c.ticket.is_(None))
+        .where(tickets.c.seq > features_dropped_upto(connection), observations.c.ticket.is_(None))
     ).scalar_one()
     if missing:
         report.problems.append(f"the features of {missing} observations are missing")
 
 
-def _snapshots(connection: Connection, report: Report) -> None:
+def _snapshots(connection: Connection, report: IntegrityReport) -> None:
     whole = [position for position, _ in _whole(connection)]
     places = states.places(connection)
     for position in places:
         if position not in whole:
             report.problems.append(f"the snapshot at event {position} is damaged")
-    if places and not whole and floor(connection):
+    if places and not whole and features_dropped_upto(connection):
         report.problems.append("no snapshot is whole: the learner cannot be continued")
     report.facts.append(f"{len(whole)} whole snapshots" + (f", the last at event {max(whole)}" if whole else ""))
 

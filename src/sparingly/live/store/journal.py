@@ -10,8 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, and_, func, select
 
 from sparingly.live.agent.features import Vector
-from sparingly.live.store.bulk_insert import add
-from sparingly.live.store.schema import journal, observations
+from sparingly.live.store.tables import bulk_insert, journal, observations
 
 OBSERVED, CORRECTED, REOPENED = "observed", "corrected", "reopened"
 """The kinds of event; the others are the statuses that they lead to."""
@@ -50,7 +49,7 @@ _EVENTS = select(
 def append(connection: Connection, events: Sequence[Mapping[str, Any]]) -> None:
     """Write events, whose numbers the caller has chosen from the head on."""
     columns = {"action": None, "symbol": None, "label": None, "voids": None, "expert": None}
-    add(connection, journal, [{**columns, **event} for event in events])
+    bulk_insert(connection, journal, [{**columns, **event} for event in events])
 
 
 def events(connection: Connection, after: int, upto: int) -> list[Event]:

@@ -12,7 +12,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 
 from sparingly.live.agent.errors import AgentError, DamagedError, StoreError
-from sparingly.live.store.schema import metadata
+from sparingly.live.store.tables import metadata
 
 _TRY_AGAIN = 0.5
 """Seconds between two attempts to become the one who learns, and between two looks whether one still is."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from sparingly.live.agent.agent_settings import Settings
+from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import StoreError
+from sparingly.live.agent.queries import entry_of
 from sparingly.live.agent.ticket_records import ANSWERED
 from sparingly.live.store import export
-from sparingly.live.store.history import entry_of
 
 _CHUNK = 256
 _SMALLEST_ROW = 16
@@ -24,7 +24,7 @@ _SMALLEST_ROW = 16
 class Salvage:
     """What could be read: the settings, the tickets' rows, and the features by ticket."""
 
-    settings: Settings | None = None
+    settings: AgentSettings | None = None
     tickets: list[SimpleNamespace] = field(default_factory=list)
     features: dict[int, bytes] = field(default_factory=dict)
 
@@ -43,7 +43,7 @@ def salvage(path: str | os.PathLike[str]) -> Salvage:
         connection.row_factory = sqlite3.Row
         for row in _readable(connection, "meta", "rowid"):
             if row["key"] == "settings":
-                found.settings = Settings.from_json(row["value"])
+                found.settings = AgentSettings.from_json(row["value"])
         found.tickets = [SimpleNamespace(**dict(row)) for row in _readable(connection, "tickets", "seq")]
         found.features = {row["ticket"]: row["x"] for row in _readable(connection, "observations", "ticket")}
     return found
@@ -58,7 +58,7 @@ def recover(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> int
     return export.write(target, export.columns(settings), _rows(found, settings))
 
 
-def _rows(found: Salvage, settings: Settings) -> Iterator[list[Any]]:
+def _rows(found: Salvage, settings: AgentSettings) -> Iterator[list[Any]]:
     game = settings.game
     for row in found.labelled:
         row.x = found.features[row.seq]

@@ -1,4 +1,4 @@
-"""Snapshots of the learner: the journal up to a place, boiled down to a state, so that opening is quick."""
+"""Snapshots of the learner: its state after a place in the journal, so that opening need not replay all of it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, and_, delete, exists, insert, select
 
 from sparingly.learning import state_files
-from sparingly.live.store.facts import floor, put
 from sparingly.live.store.journal import rewrites
-from sparingly.live.store.schema import journal, observations, snapshots, tickets
+from sparingly.live.store.migrations import write_meta
+from sparingly.live.store.tables import features_dropped_upto, journal, observations, snapshots, tickets
 
 
 def write(connection: Connection, position: int, state: bytes, head: int) -> bool:
@@ -26,7 +26,7 @@ def write(connection: Connection, position: int, state: bytes, head: int) -> boo
 
 
 def valid(connection: Connection) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The states that can be continued from, latest first; damaged ones are passed over."""
+    """The states that can be continued from, latest first; damaged ones are left out."""
     for position in places(connection):
         found = select(snapshots.c.digest, snapshots.c.state).where(snapshots.c.seq == position)
         row = connection.execute(found).first()
@@ -65,7 +65,7 @@ def thin(connection: Connection, head: int, keep: int) -> None:
         kept.add(max(too_old))
     connection.execute(delete(snapshots).where(snapshots.c.seq.not_in(kept)))
     oldest = min(kept, default=0)
-    if too_old and oldest > floor(connection):
+    if too_old and oldest > features_dropped_upto(connection):
         _drop_features(connection, oldest)
 
 
@@ -73,11 +73,11 @@ def _drop_features(connection: Connection, upto: int) -> None:
     kept = select(tickets.c.seq).where(
         and_(tickets.c.seq == observations.c.ticket, tickets.c.status.in_(["open", "answered", "skipped", "unknown"]))
     )
-    before = floor(connection)
+    before = features_dropped_upto(connection)
     connection.execute(
         delete(observations).where(and_(observations.c.ticket > before, observations.c.ticket <= upto, ~exists(kept)))
     )
-    put(connection, "floor", upto)
+    write_meta(connection, "floor", upto)
 
 
 def _digest(state: bytes) -> bytes:

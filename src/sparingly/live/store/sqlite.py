@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 
 from sparingly.live.agent.errors import DamagedError, InUseError, StoreError
-from sparingly.live.store.schema import metadata
+from sparingly.live.store.tables import metadata
 
 WRITES = "sparingly_writes"
 """The execution option of a connection that is going to write."""

@@ -13,13 +13,12 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, Engine, func, insert, inspect, select
 from sqlalchemy.exc import DBAPIError, NoResultFound
 
-from sparingly.live.agent.agent_settings import Settings
+from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError, DamagedError, StoreError
 from sparingly.live.store import snapshots
-from sparingly.live.store.facts import get, put
-from sparingly.live.store.migrations import migrate
-from sparingly.live.store.schema import FORMAT, journal, meta
+from sparingly.live.store.migrations import VERSION, meta, read_meta, write_meta
 from sparingly.live.store.sqlite import WRITES, SQLite
+from sparingly.live.store.tables import MIGRATIONS, journal
 
 
 class Backend(Protocol):
@@ -45,19 +44,19 @@ class Backend(Protocol):
 class Store:
     """An open database of one agent."""
 
-    def __init__(self, backend: Backend, engine: Engine, settings: Settings) -> None:
+    def __init__(self, backend: Backend, engine: Engine, settings: AgentSettings) -> None:
         self.backend = backend
         self.engine = engine
         self.settings = settings
         self.pid = os.getpid()
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], settings: Settings, state: bytes | None = None) -> None:
+    def create(cls, path: str | os.PathLike[str], settings: AgentSettings, state: bytes | None = None) -> None:
         """Make an agent's database, whole or not at all, with the state that its strategy begins with."""
 
         def fill(connection: Connection) -> None:
             values = {
-                "format": str(FORMAT),
+                VERSION: str(MIGRATIONS.latest),
                 "settings": settings.to_json(),
                 "floor": "0",
                 "made": json.dumps(time.time()),
@@ -84,7 +83,7 @@ class Store:
         try:
             if claim:
                 backend.quick_check(engine)
-            store = cls(backend, engine, _read_settings(backend, engine, migrate_old=claim))
+            store = cls(backend, engine, _read_settings(backend, engine, migrates=claim))
         except BaseException as error:
             engine.dispose()
             if claim:
@@ -121,22 +120,22 @@ class Store:
         """The number of the last event in the journal."""
         return int(connection.execute(_HEAD).scalar() or 0)
 
-    def settle(self, connection: Connection, first: Any) -> None:
-        """Let the first observation say what was not known yet, unless another process's has said it since."""
-        settings = Settings.from_json(get(connection, "settings"))
-        settled = settings.with_schema(settings.schema.settle(first))
-        if settled.names is not None and settings.names is None and self.head(connection):
-            raise AgentError(f"feature {settled.names[0]!r} is named, but the first observation had no names")
-        put(connection, "settings", settled.to_json())
-        self.settings = settled
+    def complete_schema(self, connection: Connection, first: Any) -> None:
+        """Take what the schema does not know yet from the first observation, unless another process has done so."""
+        settings = AgentSettings.from_json(read_meta(connection, "settings"))
+        completed = settings.with_schema(settings.schema.complete(first))
+        if completed.names is not None and settings.names is None and self.head(connection):
+            raise AgentError(f"feature {completed.names[0]!r} is named, but the first observation had no names")
+        write_meta(connection, "settings", completed.to_json())
+        self.settings = completed
 
-    def adjust(self, asked_for: Settings) -> None:
+    def adjust(self, asked_for: AgentSettings) -> None:
         """Take over what may change while an agent lives: its limits, what it keeps, how it trains."""
         now: dict[str, Any] = {"limits": asked_for.limits, "keep": asked_for.keep, "training": asked_for.training}
         if replace(self.settings, **now) != self.settings:
             with self.writing() as connection:
-                self.settings = replace(Settings.from_json(get(connection, "settings")), **now)
-                put(connection, "settings", self.settings.to_json())
+                self.settings = replace(AgentSettings.from_json(read_meta(connection, "settings")), **now)
+                write_meta(connection, "settings", self.settings.to_json())
 
     def close(self) -> None:
         self.engine.dispose()
@@ -160,22 +159,23 @@ def backend_of(path: str | os.PathLike[str]) -> Backend:
     return PostgreSQL(text.replace("postgres://", "postgresql://", 1))
 
 
-def _read_settings(backend: Backend, engine: Engine, *, migrate_old: bool) -> Settings:
+def _read_settings(backend: Backend, engine: Engine, *, migrates: bool) -> AgentSettings:
     with engine.connect() as connection:
         if not inspect(connection).has_table("meta"):
             raise StoreError(f"{backend.name} is not an agent's file: it has no table 'meta'")
         try:
-            version, settings = int(get(connection, "format")), Settings.from_json(get(connection, "settings"))
+            version = MIGRATIONS.version(connection, backend.name)
+            settings = AgentSettings.from_json(read_meta(connection, "settings"))
+        except StoreError:
+            raise
         except (NoResultFound, ValueError, KeyError, TypeError) as error:
             raise DamagedError(f"{backend.name} is damaged: its format or settings cannot be read ({error})") from None
-        if version > FORMAT:
-            raise StoreError(f"{backend.name} has format {version}, newer than {FORMAT}: it needs a newer sparingly")
-    if version < FORMAT:
-        if not migrate_old:
+    if version < MIGRATIONS.latest:
+        if not migrates:
             raise StoreError(
-                f"{backend.name} has format {version}, older than {FORMAT}: Agent.open brings it up to date"
+                f"{backend.name} has format {version}, older than {MIGRATIONS.latest}: Agent.open brings it up to date"
             )
         with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
             backend.lock_journal(connection)
-            migrate(connection)
+            MIGRATIONS.upgrade(connection, backend.name)
     return settings

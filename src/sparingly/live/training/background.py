@@ -23,7 +23,6 @@ from sparingly.live.agent.agent_settings import maker
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.features import Vector
 from sparingly.live.store import snapshots
-from sparingly.live.store.facts import floor
 from sparingly.live.store.store import Store
 from sparingly.live.training.decider import (
     EVERY,
@@ -142,7 +141,7 @@ class BackgroundDecider:
                 with self._store.reading() as connection:
                     newest = next(iter(snapshots.places(connection)), -1)
                     if newest > self._follower.adopted:
-                        learner = Learner.restore(self._make, connection, floor(connection))
+                        learner = Learner.restore(self._make, connection)
                         self._arrived = (learner.position, learner.strategy)
             except (StoreError, ValueError) as error:
                 log.warning("the learner's snapshot could not be taken: %s", error)

@@ -15,7 +15,6 @@ from sqlalchemy import Connection
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.features import Vector
 from sparingly.live.store import journal, snapshots
-from sparingly.live.store.facts import floor
 from sparingly.live.store.store import Store
 from sparingly.live.training.learner import Learner
 from sparingly.strategies.strategy import Decision, Strategy
@@ -78,7 +77,7 @@ class InlineDecider:
         if learner is None or (
             learner.position != head and not learner.catch_up(lambda: nullcontext(connection), head)
         ):
-            learner = Learner.restore(self._make, connection, floor(connection))
+            learner = Learner.restore(self._make, connection)
             self._kept_at = learner.position if self._kept_at is None else self._kept_at
             learner.catch_up(lambda: nullcontext(connection), head)
         self._learner = learner
@@ -176,7 +175,7 @@ class FollowingDecider:
     def _adopt_newest(self, connection: Connection) -> None:
         newest = next(iter(snapshots.places(connection)), None)
         if self._strategy is None or (newest is not None and newest > self.adopted):
-            learner = Learner.restore(self._make, connection, floor(connection))
+            learner = Learner.restore(self._make, connection)
             self.adopt(learner.position, learner.strategy)
 
 

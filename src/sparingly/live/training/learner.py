@@ -18,6 +18,7 @@ from sparingly.live.agent.errors import DamagedError
 from sparingly.live.agent.features import Vector
 from sparingly.live.store import journal, snapshots
 from sparingly.live.store.journal import Event
+from sparingly.live.store.tables import features_dropped_upto
 from sparingly.strategies.strategy import Decision, Strategy
 
 BLOCK = 1024
@@ -51,13 +52,14 @@ class Learner:
         self.position = position
 
     @classmethod
-    def restore(cls, make: Callable[[], Strategy], connection: Connection, floor: int) -> Learner:
+    def restore(cls, make: Callable[[], Strategy], connection: Connection) -> Learner:
         """The learner of the last good snapshot; `catch_up` brings it to the head."""
         for position, state in snapshots.valid(connection):
             return cls(make().load_state_dict(state), position)
-        if floor:
+        dropped = features_dropped_upto(connection)
+        if dropped:
             raise DamagedError(
-                f"no snapshot is whole, and features before event {floor} are gone: the labelled data can be exported"
+                f"no snapshot is whole, and features before event {dropped} are gone: the labelled data can be exported"
             )
         return cls(make(), 0)
 

@@ -18,7 +18,6 @@ from typing import IO
 
 from sparingly.live.agent.agent_settings import maker
 from sparingly.live.agent.errors import StoreError
-from sparingly.live.store.facts import floor
 from sparingly.live.store.store import Store
 from sparingly.live.training.learner import Learner
 from sparingly.strategies.strategy import Strategy
@@ -60,7 +59,7 @@ class Trainer:
         with self._store.reading() as connection:
             head = self._store.head(connection)
             if self._learner is None:
-                self._become(Learner.restore(self._make, connection, floor(connection)))
+                self._become(Learner.restore(self._make, connection))
         learner = self._learner
         assert learner is not None
         if learner.position == head:
@@ -72,7 +71,7 @@ class Trainer:
         """See some events, or all at once from a snapshot on if something already seen was taken back."""
         if not learner.catch_up(self._store.reading, min(head, learner.position + AT_ONCE)):
             with self._store.reading() as connection:
-                learner = Learner.restore(self._make, connection, floor(connection))
+                learner = Learner.restore(self._make, connection)
             learner.catch_up(self._store.reading, head)
             self._become(learner)
         position, generation = self._sent

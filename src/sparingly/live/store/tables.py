@@ -1,4 +1,4 @@
-"""The tables of an agent, the same in SQLite and PostgreSQL.
+"""The tables of an agent, the same in SQLite and PostgreSQL, and how older ones are migrated.
 
 The journal is the truth: one row for everything that happened, numbered without gaps, only ever appended to.
 A ticket's number is the place in the journal at which it was observed; its row also keeps how it stands now.
@@ -6,10 +6,17 @@ A ticket's number is the place in the journal at which it was observed; its row 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Connection,
+    Dialect,
     Double,
     Index,
     Integer,
@@ -17,20 +24,15 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    text,
 )
 
-FORMAT = 3
-"""The version of the tables; `migrations` brings older ones here."""
+from sparingly.live.store.migrations import Migrations, meta, read_meta
 
 metadata = MetaData()
 _Place = BigInteger().with_variant(Integer, "sqlite")
 
-meta = Table(
-    "meta",
-    metadata,
-    Column("key", Text, primary_key=True),
-    Column("value", Text, nullable=False),
-)
+meta.to_metadata(metadata)
 
 journal = Table(
     "journal",
@@ -46,7 +48,7 @@ journal = Table(
     Column("expert", Text),
 )
 
-taken_back = Index(
+voided_events = Index(
     "taken_back",
     journal.c.voids,
     sqlite_where=journal.c.voids.is_not(None),
@@ -82,7 +84,7 @@ Index(
     sqlite_where=tickets.c.status == "open",
     postgresql_where=tickets.c.status == "open",
 )
-answers = Index(
+answers_by_expert = Index(
     "answers",
     tickets.c.expert,
     tickets.c.closed,
@@ -122,3 +124,39 @@ snapshots = Table(
     Column("digest", LargeBinary, nullable=False),
     Column("state", LargeBinary, nullable=False),
 )
+
+
+def features_dropped_upto(connection: Connection) -> int:
+    """The event up to which the features of unlabelled observations have been dropped."""
+    return int(read_meta(connection, "floor"))
+
+
+def bulk_insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows that all name the same columns, two or more; their values go to the driver as they are."""
+    if not rows:
+        return
+    names = tuple(rows[0])
+    values = itemgetter(*names)
+    connection.exec_driver_sql(_insert_statement(table, names, connection.dialect), [values(row) for row in rows])
+
+
+@lru_cache(maxsize=64)
+def _insert_statement(table: Table, names: tuple[str, ...], dialect: Dialect) -> str:
+    quoted = [dialect.identifier_preparer.quote(name) for name in (table.name, *names)]
+    mark = "?" if dialect.paramstyle == "qmark" else "%s"
+    return f"INSERT INTO {quoted[0]} ({', '.join(quoted[1:])}) VALUES ({', '.join([mark] * len(names))})"
+
+
+def _add_shown(connection: Connection) -> None:
+    """Format 2 keeps when a question was first shown to a person."""
+    connection.execute(text("ALTER TABLE tickets ADD COLUMN shown DOUBLE PRECISION"))
+
+
+def _replace_indexes(connection: Connection) -> None:
+    """Format 3 has an index of each expert's answers, and one of the journal's voids that leaves out empty ones."""
+    connection.execute(text("DROP INDEX IF EXISTS ix_journal_voids"))
+    for index in (voided_events, answers_by_expert):
+        index.create(connection)
+
+
+MIGRATIONS = Migrations(_add_shown, _replace_indexes)

@@ -1,0 +1,132 @@
+"""What can be read of an agent: its open questions, its history, how it is doing, and who has answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+from sqlalchemy import Connection, and_, func, select
+
+from sparingly.games import Game
+from sparingly.live.agent import answers, leases, observations
+from sparingly.live.agent.agent_settings import AgentSettings
+from sparingly.live.agent.ticket_records import ANSWERED, OPEN, Answered, Entry, Label, Statistics, Ticket, Waiting
+from sparingly.live.statistics.performance import over_time, statistics
+from sparingly.live.statistics.ticket_counts import TicketCounts
+from sparingly.live.store.store import Store
+from sparingly.live.store.tables import tickets
+
+
+class AgentQueries:
+    """The queries of an agent; they change nothing.
+
+    Parameters
+    ----------
+    reading
+        Opens a transaction that reads.
+    clock
+        The time in seconds.
+    """
+
+    def __init__(
+        self, store: Store, reading: Callable[[], AbstractContextManager[Connection]], clock: Callable[[], float]
+    ) -> None:
+        self._store = store
+        self._reading = reading
+        self._clock = clock
+        self._ticket_counts = TicketCounts()
+
+    @property
+    def _settings(self) -> AgentSettings:
+        return self._store.settings
+
+    def pending(self, limit: int | None) -> list[Ticket]:
+        with self._reading() as connection:
+            found = leases.offered(connection, None, limit, self._clock())
+        return [observations.ticket_of(row, self._settings.classes) for row in found]
+
+    def waiting(self, limit: int | None) -> list[Waiting]:
+        now = self._clock()
+        with self._reading() as connection:
+            found = leases.offered(connection, None, limit, now)
+        return [
+            Waiting(row.id, row.at, row.why, row.expert if row.until is not None and row.until >= now else None)
+            for row in found
+        ]
+
+    def ticket(self, ticket_id: str) -> Entry:
+        with self._reading() as connection:
+            return entry_of(answers.find(connection, ticket_id), self._settings, self._settings.game)
+
+    def history(self, after: str | None, limit: int | None) -> list[Entry]:
+        query = select(tickets).order_by(tickets.c.seq).limit(limit)
+        with self._reading() as connection:
+            if after is not None:
+                query = query.where(tickets.c.seq > answers.find(connection, after).seq)
+            return list(self._entries(connection.execution_options(yield_per=1000), query))
+
+    def recent(self, limit: int) -> list[Entry]:
+        with self._reading() as connection:
+            return list(self._entries(connection, select(tickets).order_by(tickets.c.seq.desc()).limit(limit)))
+
+    def stats(self) -> Statistics:
+        with self._reading() as connection:
+            self._ticket_counts.update(connection)
+        return statistics(self._ticket_counts, self._settings.game)
+
+    def over_time(self, points: int) -> list[Statistics]:
+        with self._reading() as connection:
+            self._ticket_counts.update(connection)
+        return over_time(self._ticket_counts, self._settings.game, points)
+
+    def experts(self) -> list[Answered]:
+        agreed = func.count().filter(tickets.c.label == tickets.c.prediction)
+        found = select(tickets.c.expert, func.count(), agreed, func.max(tickets.c.closed))
+        query = found.where(tickets.c.status == ANSWERED).group_by(tickets.c.expert).order_by(func.count().desc())
+        with self._reading() as connection:
+            return [Answered(*row) for row in connection.execute(query)]
+
+    def answered_since(self, expert: str, since: float) -> tuple[int, float]:
+        own = and_(tickets.c.status == ANSWERED, tickets.c.expert == expert, tickets.c.closed >= since)
+        found = select(tickets.c.action, tickets.c.asks, func.count()).where(own)
+        with self._reading() as connection:
+            rows = connection.execute(found.group_by(tickets.c.action, tickets.c.asks)).all()
+        prices = self._settings.costs
+        cost = sum(count * max(prices[action]) for action, asks, count in rows if asks)
+        return sum(count for _, _, count in rows), float(cost)
+
+    def count_open(self) -> int:
+        with self._reading() as connection:
+            query = select(func.count()).select_from(tickets).where(tickets.c.status == OPEN)
+            return int(connection.execute(query).scalar_one())
+
+    def count_events(self) -> int:
+        with self._reading() as connection:
+            return self._store.head(connection)
+
+    def _entries(self, connection: Connection, query: Any) -> Iterator[Entry]:
+        game = self._settings.game
+        return (entry_of(row, self._settings, game) for row in connection.execute(query))
+
+
+def entry_of(row: Any, settings: AgentSettings, game: Game) -> Entry:
+    """A ticket's row as it is shown."""
+    label: Label | None = None
+    if row.label is not None:
+        label = settings.classes[row.label]
+    elif row.symbol is not None:
+        asked = row.action if game.informative_mask[row.action] else answers.labelling_action(game)
+        label = str(game.symbols(asked)[row.symbol])
+    return Entry(
+        id=row.id,
+        prediction=settings.classes[row.prediction],
+        asks=bool(row.asks),
+        action=row.action,
+        label=label,
+        status=row.status,
+        why=row.why,
+        at=row.at,
+        expert=row.expert if row.closed is not None else None,
+        closed=row.closed,
+    )

@@ -1,0 +1,188 @@
+"""An open agent: its database, its decider, and the transactions in which it observes and learns."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection
+
+from sparingly.live.agent import answers, observations
+from sparingly.live.agent.agent_settings import AgentSettings, checked_training, try_strategy
+from sparingly.live.agent.batching import BatchingQueue
+from sparingly.live.agent.errors import StoreError
+from sparingly.live.agent.observations import Observation, ObserveCall
+from sparingly.live.agent.queries import AgentQueries
+from sparingly.live.agent.ticket_records import Ticket
+from sparingly.live.store.store import Store
+from sparingly.live.training.background import choose_decider
+from sparingly.live.training.decider import Decider
+from sparingly.strategies.strategy import Strategy
+
+log = logging.getLogger(__name__)
+
+
+class AgentRuntime:
+    """The agent of an open database, from its opening to its closing; the calls that write take turns by a lock.
+
+    Parameters
+    ----------
+    store
+        The open database; closed if the agent cannot be continued.
+    instance
+        The strategy, if it cannot be made again from its name.
+    asked_for
+        The settings that the agent should have; None takes them as they are.
+    training
+        "inline" or "background"; None as in the settings.
+    clock
+        The time in seconds.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        instance: Strategy | None,
+        asked_for: AgentSettings | None,
+        training: str | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.store = store
+        self._instance = instance
+        self.clock = clock
+        self.lock = threading.RLock()
+        self._closed: str | None = None
+        self.queue: BatchingQueue[ObserveCall, list[Ticket]] = BatchingQueue(self._serve, self.lock)
+        self._decider: Decider | None = None
+        self.queries = AgentQueries(store, self.reading, clock)
+        try:
+            differs = store.settings.differs(asked_for) if asked_for is not None else None
+            if differs is not None:
+                raise StoreError(f"{store.backend.name} is an agent whose {differs}: open it, or choose another place")
+            if asked_for is not None:
+                store.adjust(asked_for)
+            self._training = checked_training(training or store.settings.training)
+            store.backend.on_taken_over = lambda: self.close("another agent of this process has opened its file")
+            if store.settings.shape is not None:
+                with store.reading() as connection:
+                    self.decider.follow(connection, store.head(connection))
+                self.decider.keep_snapshot_if_due()
+        except BaseException:
+            store.close()
+            raise
+
+    @property
+    def learns(self) -> bool:
+        """Whether the training happens in this process, or one that it has started."""
+        return self._decider is None or self._decider.learns
+
+    def close(self, why: str) -> None:
+        """Write a snapshot and close the database; later calls are refused and say why."""
+        with self.lock:
+            if self._closed is None:
+                self._closed = why
+                if self._decider is not None:
+                    self._decider.keep_snapshot_if_due(closing=True)
+                    self._decider.close()
+                self.store.close()
+
+    @property
+    def decider(self) -> Decider:
+        """Who decides; made when it is first needed, since its shape may come with the first observation."""
+        if self._decider is None:
+            self._decider = choose_decider(self.store, self._instance, self._training, self.lock)
+        return self._decider
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that reads."""
+        self._check_open()
+        with self.store.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that writes, one at a time."""
+        with self.lock:
+            self._check_open()
+            with self.store.writing() as connection:
+                yield connection
+
+    def change(self, ticket_id: str, rule: Callable[[Connection, Any, float], answers.Change | None]) -> None:
+        """Write what a rule makes of a ticket's row, if anything, and learn from it."""
+        with self.lock:
+            self._check_open()
+            now = self.clock()
+            with self.store.writing() as connection:
+                row = answers.find(connection, ticket_id)
+                change = rule(connection, row, now)
+                if change is None:
+                    return
+                head = self.store.head(connection)
+                answers.write(connection, row, change, head + 1, now)
+            self._learn(head + 1)
+
+    def _learn(self, head: int) -> None:
+        """Let the decider read what was just written; if the database fails now, it will read it at the next call."""
+        decider = self.decider
+        try:
+            with self.store.reading() as connection:
+                decider.follow(connection, head)
+        except StoreError as error:
+            decider.rollback()
+            log.warning("an answer was kept but not learned yet: %s", error)
+        decider.keep_snapshot_if_due()
+
+    def _serve(self, calls: Sequence[ObserveCall]) -> list[list[Ticket] | BaseException]:
+        """Decide on and write the observations of several calls in one transaction; an error fails its own call."""
+        self._check_open()
+        requests = [self._read(call) for call in calls]
+        if not any(isinstance(request, list) and request for request in requests):
+            return list(requests)  # type: ignore[arg-type]
+        decider = self.decider
+        try:
+            with self.store.writing() as connection:
+                head = self.store.head(connection)
+                decider.follow(connection, head)
+                there = observations.known(connection, requests)
+                accepted, errors = observations.accept(requests, there)
+                written = observations.decide(
+                    connection, head, self.clock(), self.store.settings, accepted, decider.decide
+                )
+        except BaseException:
+            decider.rollback()
+            raise
+        decider.commit(head + len(written))
+        decider.keep_snapshot_if_due()
+        return observations.tickets_of(requests, errors, accepted, written, there, self.store.settings.classes)
+
+    def _read(self, call: ObserveCall) -> list[Observation] | Exception:
+        """One call's observations; whatever is wrong with its content is the error of this call alone."""
+        try:
+            call.check_lengths()
+            if not len(call):
+                return []
+            self._complete_schema(call.X[0])
+            return call.read(self.store.settings.schema)
+        except Exception as error:
+            return error
+
+    def _complete_schema(self, first: Any) -> None:
+        """Learn shape and names from the first observation, once."""
+        with self.lock:
+            self._check_open()
+            settings = self.store.settings
+            schema = settings.schema.complete(first)
+            if schema == settings.schema:
+                return
+            schema.read(first)
+            try_strategy(settings.with_schema(schema), self._instance)
+            with self.store.writing() as connection:
+                self.store.complete_schema(connection, first)
+
+    def _check_open(self) -> None:
+        if self._closed is not None:
+            raise StoreError(f"the agent on {self.store.backend.name} is closed: {self._closed}")
