@@ -21,16 +21,22 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
+    inspect,
     make_url,
     text,
 )
 from sqlalchemy.exc import SQLAlchemyError
 
 from sparingly.live.agent.errors import StoreError
+from sparingly.live.store.migrations import VERSION, Migrations, meta, write_meta
 
 SCHEMA = "sparingly_service"
 
 metadata = MetaData()
+meta.to_metadata(metadata)
+
+MIGRATIONS = Migrations()
+"""None yet: the tables are those of version 1. A migration goes here, and the tables below are changed with it."""
 
 tokens = Table(
     "tokens",
@@ -114,11 +120,19 @@ class ServiceDatabase:
         return str(Path(self.place) / f"{name}.agent.db")
 
     def _make(self) -> None:
+        """Make the tables, or migrate those that are there; older releases kept no version, which was 1."""
         with self._engine.begin() as connection:
             if self.is_postgres:
                 connection.execute(text("SELECT pg_advisory_xact_lock(3, 0)"))
                 connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
-            metadata.create_all(connection)
+            else:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            inspector = inspect(connection)
+            if not inspector.has_table(meta.name):
+                version = 1 if inspector.has_table(tokens.name) else MIGRATIONS.latest
+                metadata.create_all(connection)
+                write_meta(connection, VERSION, version)
+            MIGRATIONS.upgrade(connection, "the service's database")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
