@@ -10,7 +10,7 @@ import pytest
 
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.service.auth.tokens import Tokens
-from sparingly.live.service.service_database import Book
+from sparingly.live.service.service_database import ServiceDatabase
 
 
 def version(folder: Path) -> str:
@@ -24,27 +24,27 @@ def change(folder: Path, statement: str) -> None:
 
 
 def test_a_new_database_has_a_version(tmp_path: Path) -> None:
-    Book(tmp_path).close()
-    Book(tmp_path).close()
+    ServiceDatabase(tmp_path).close()
+    ServiceDatabase(tmp_path).close()
     assert version(tmp_path) == "1"
 
 
 def test_a_database_from_before_versions_is_version_1_and_keeps_its_tokens(tmp_path: Path) -> None:
-    book = Book(tmp_path)
-    _, secret = Tokens(book).create("ann", "admin")
-    book.close()
+    database = ServiceDatabase(tmp_path)
+    _, secret = Tokens(database).create("ann", "admin")
+    database.close()
     change(tmp_path, "DROP TABLE meta")
-    book = Book(tmp_path)
-    token = Tokens(book).check(secret)
+    database = ServiceDatabase(tmp_path)
+    token = Tokens(database).check(secret)
     assert token is not None
     assert token.name == "ann"
-    book.close()
+    database.close()
     assert version(tmp_path) == "1"
 
 
 def test_a_newer_version_is_refused(tmp_path: Path) -> None:
-    Book(tmp_path).close()
+    ServiceDatabase(tmp_path).close()
     change(tmp_path, "UPDATE meta SET value = '99' WHERE key = 'format'")
     with pytest.raises(StoreError, match="the service's database has format 99, newer than 1"):
-        Book(tmp_path)
+        ServiceDatabase(tmp_path)
     assert version(tmp_path) == "99"
