@@ -17,7 +17,7 @@ def test_every_strategy_with_its_line_reference_and_games(capsys):
     words = " ".join(listed(capsys).split())
     for name, strategy in strategies().items():
         assert f"{name} " in words
-        for part in (strategy.summary, strategy.reference, strategy.plays):
+        for part in (strategy.summary, strategy.reference, strategy.playable):
             assert part.split()[0] in words
 
 

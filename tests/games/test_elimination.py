@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from sparingly.games import Game, Survivors, analyze, label_efficient, survivors_by_score
-from sparingly.games.cell_elimination import CellElimination
 from sparingly.games.cells import normalised
-from sparingly.games.elimination import restrict_classes
+from sparingly.games.elimination import CellElimination, restrict_classes
 from sparingly.games.pairs import AllPairs
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sparingly.games import Game, analyze, label_efficient
-from sparingly.games.closed_form import label_cells
+from sparingly.games.cells import label_cells
 from sparingly.games.ready_games import apple_tasting, bandit, dynamic_pricing
 
 Vector = tuple[Fraction, ...]

@@ -125,7 +125,7 @@ class FrozenFeatures(Strategy):
     name = "frozen_features"
     summary = "another strategy behind a pretrained module"
     reference = "sparingly"
-    plays = "what the strategy plays"
+    playable = "what the strategy plays"
 
     def __init__(
         self,

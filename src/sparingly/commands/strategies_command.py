@@ -18,5 +18,5 @@ def strategies(
         return
     table = Table("name", "what it does", "reference", "plays", box=None, pad_edge=False, header_style="bold")
     for name, strategy in registered().items():
-        table.add_row(name, strategy.summary, strategy.reference, strategy.plays)
+        table.add_row(name, strategy.summary, strategy.reference, strategy.playable)
     Console(soft_wrap=False, width=None if Console().is_terminal else 160).print(table)

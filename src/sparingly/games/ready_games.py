@@ -73,9 +73,8 @@ def label_efficient(
     if not asks:
         raise ValueError("a label-efficient game needs at least one expert or question")
     answers = [names] * (len(asks) - len(partitions)) + list(partitions.values())
-    rows = [np.full(len(names), _price(price, name)) for name, price in asks]
     return Game(
-        np.vstack([announce, *rows]),
+        np.vstack([announce, *(np.full(len(names), _price(price, name)) for name, price in asks)]),
         [[_SILENT] * len(names)] * len(names) + [list(answer) for answer in answers],
         actions=[f"announce {name}" for name in names] + [f"ask {name}" for name, _ in asks],
         outcomes=names,

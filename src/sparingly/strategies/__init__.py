@@ -1,4 +1,4 @@
-"""Who decides: one published algorithm a file, on the games and the learning parts.
+"""Who decides: published algorithms, baselines and Sparing, on the games and the learning parts.
 
 The module can be called: `sparingly.strategies()` is every strategy by name.
 """
@@ -30,40 +30,9 @@ from sparingly.strategies.published.selective_sampling.margin import Margin
 from sparingly.strategies.published.selective_sampling.neur_al import NeurAL
 from sparingly.strategies.published.selective_sampling.neuronal import Neuronal
 from sparingly.strategies.published.selective_sampling.selective_perceptron import SelectivePerceptron
+from sparingly.strategies.registry import registered
 from sparingly.strategies.sparing.sparing import Sparing
-from sparingly.strategies.strategy import Assessment, Decision, StateError, Strategy, Why
-
-_ALL: tuple[type[Strategy], ...] = (
-    Sparing,
-    NeuralCBP,
-    Neuronal,
-    INeural,
-    NeurAL,
-    ALPS,
-    Gappletron,
-    Cesa,
-    SelectivePerceptron,
-    Margin,
-    LeastConfidence,
-    Entropy,
-    SmallestMargin,
-    LabelBudget,
-    ExploreThenCommit,
-    CBP,
-    RandCBP,
-    CBPside,
-    RandCBPside,
-    FeedExp3,
-    TSPM,
-    AlwaysAsk,
-    NeverAsk,
-    RandomAsks,
-)
-
-
-def registered() -> dict[str, type[Strategy]]:
-    """Every strategy by name."""
-    return {strategy.name: strategy for strategy in _ALL}
+from sparingly.strategies.strategy import NEVER, Assessment, Decision, StateError, Strategy, Why
 
 
 class _Registry(ModuleType):
@@ -90,6 +59,7 @@ __all__ = [
     "LabelBudget",
     "LeastConfidence",
     "Margin",
+    "NEVER",
     "NeurAL",
     "NeuralCBP",
     "Neuronal",

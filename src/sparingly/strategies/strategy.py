@@ -119,7 +119,7 @@ class Strategy(abc.ABC):
     """One line for `sparingly strategies`."""
     reference: ClassVar[str]
     """Where it is published, or "sparingly"."""
-    plays: ClassVar[str] = "any game that is not hopeless"
+    playable: ClassVar[str] = "any game that is not hopeless"
     """Which games it can play, in words."""
     stops_asking: ClassVar[bool] = False
     """Whether, by its definition, it may stop asking for ever after a handful of labels."""
@@ -170,7 +170,7 @@ class Strategy(abc.ABC):
 
     @abc.abstractmethod
     def _due_in(self) -> int:
-        """After how many more rounds an update is due, at least 1; a large number if only labels bring one."""
+        """After how many more rounds an update is due, at least 1; `NEVER` if only labels bring one."""
 
     @abc.abstractmethod
     def _scores(self, X: Tensor) -> Tensor:

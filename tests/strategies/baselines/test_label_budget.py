@@ -41,7 +41,7 @@ def test_it_goes_around_a_strategy_that_exists():
 
 def test_it_keeps_the_contract_around_a_strategy_that_trains():
     def factory(game, n_features, seed):
-        return LabelBudget(game, n_features, share=0.3, seed=seed, schedule="geometric 1.5", epochs=5)
+        return LabelBudget(game, n_features, share=0.3, seed=seed, options={"schedule": "geometric 1.5", "epochs": 5})
 
     checks = ["saving_changes_nothing", "copies_go_their_own_way", "blocks_of_one_equal_blocks_of_many"]
     assert set(check(factory, short=True, only=checks)) == set(checks)

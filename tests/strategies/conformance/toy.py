@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from sparingly.strategies.families.classifier_strategy import full_expert
-from sparingly.strategies.strategy import Strategy, Why
+from sparingly.strategies.strategy import NEVER, Strategy, Why
 
 
 class Honest(Strategy):
@@ -41,7 +41,7 @@ class Honest(Strategy):
         pass
 
     def _due_in(self):
-        return 1_000_000
+        return NEVER
 
     def _due_after_label(self):
         return True

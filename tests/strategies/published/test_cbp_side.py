@@ -41,7 +41,7 @@ def test_one_hot_observations_count_their_cell():
         n = told[cell].sum()
         assert 1 / length**2 == pytest.approx(0.05 + n, rel=1e-6)
         assert pi == pytest.approx(told[cell] / (0.05 + n), rel=1e-6)
-        assert strategy._plays(strategy.assess(x[None]), 0, 2) == pytest.approx(0.05 + n, rel=1e-6)
+        assert strategy._times_played(strategy.assess(x[None]), 0, 2) == pytest.approx(0.05 + n, rel=1e-6)
 
 
 def test_the_width_is_the_published_one():
@@ -53,7 +53,7 @@ def test_the_width_is_the_published_one():
     _, length = strategy.estimates[2].distribution(x)
     root = math.sqrt(3 * math.log(51) + 2 * math.log(51**2))
     width = 2 * (root + math.sqrt(0.05) * 2) * length
-    assert comparison.width[place] == pytest.approx(math.sqrt(2) * width)
+    assert comparison.left.width[place] == pytest.approx(math.sqrt(2) * width)
     assert comparison.weighted[place, 2] == pytest.approx(math.sqrt(2) * width)
 
 
@@ -61,7 +61,7 @@ def test_linear_estimates_are_ridge_regression():
     X, y = noisy_stream(300, d=4)
     estimate = Linear(4, 2, penalty=0.3)
     for x, symbol in zip(torch.from_numpy(X).double(), y, strict=True):
-        estimate.tell(x, int(symbol))
+        estimate.add(x, int(symbol))
     G = 0.3 * np.eye(4) + X.T @ X
     theta = np.linalg.solve(G, X.T @ np.eye(2)[y]).T
     for x in X[:10]:
@@ -74,7 +74,7 @@ def test_logistic_estimates_are_those_of_scikit_learn():
     X, y = noisy_stream(300, d=4)
     estimate = Logistic(4, 2, penalty=0.3)
     for x, symbol in zip(torch.from_numpy(X).double(), y, strict=True):
-        estimate.tell(x, int(symbol))
+        estimate.add(x, int(symbol))
     estimate.refit()
     # Two rows of weights under one penalty are one row under half of it.
     theirs = LogisticRegression(C=2 / 0.3, fit_intercept=False, tol=1e-10).fit(X, y).predict_proba(X[:10])

@@ -8,7 +8,7 @@ import torch
 
 from sparingly import label_efficient
 from sparingly.strategies import Gappletron
-from sparingly.strategies.published.selective_sampling.surrogates import SURROGATES
+from sparingly.strategies.published.selective_sampling.gappletron import SURROGATES
 
 
 def random_scores(n=300):

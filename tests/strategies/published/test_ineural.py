@@ -8,7 +8,7 @@ from sparingly import label_efficient
 from sparingly.learning.block_networks import BlockNet
 from sparingly.learning.training import Training
 from sparingly.strategies import INeural
-from sparingly.strategies.published.selective_sampling.block_eenet import BlockEENet
+from sparingly.strategies.published.selective_sampling.ineural import BlockEENet
 
 K, D, WIDTH = 3, 4, 7
 

@@ -8,7 +8,7 @@ import torch
 from sparingly import label_efficient
 from sparingly.learning.block_networks import BlockNet
 from sparingly.strategies import NeurAL
-from sparingly.strategies.published.selective_sampling.tangent_features import Tangent
+from sparingly.strategies.published.selective_sampling.neur_al import Tangent
 
 K, D, WIDTH = 3, 4, 6
 

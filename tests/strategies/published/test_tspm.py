@@ -5,7 +5,7 @@ import pytest
 
 import sparingly as sp
 from sparingly.strategies import TSPM
-from sparingly.strategies.published.partial_monitoring.simplex import SimplexGaussian
+from sparingly.strategies.published.partial_monitoring.tspm import SimplexGaussian
 
 
 def told(game, counts, **options):
@@ -48,7 +48,7 @@ def moments(weight, p):
 def test_the_draws_have_the_posteriors_moments(R):
     game = sp.dynamic_pricing(3)
     strategy, p = told(game, PRICES, R=R), grid()
-    n, q = strategy.tallies.told_each(), strategy.tallies.frequencies()
+    n, q = strategy.counts.answers_by_symbol(), strategy.counts.frequencies()
     log_g = -0.0005 * (p**2).sum(1) - (n * (q - p @ strategy.signals.T) ** 2).sum(1) / 2
     expected = moments(np.exp(log_g + (strategy.log_ratio(p) if R else 0)), p)
     draws = np.array([strategy.draw() for _ in range(2000)])
@@ -61,7 +61,7 @@ def test_the_draws_have_the_posteriors_moments(R):
 def test_the_walk_has_the_same_limit_as_rejection():
     strategy, p = told(sp.dynamic_pricing(3), PRICES), grid()
     strategy.most_batches = 0
-    n, q = strategy.tallies.told_each(), strategy.tallies.frequencies()
+    n, q = strategy.counts.answers_by_symbol(), strategy.counts.frequencies()
     log_g = -0.0005 * (p**2).sum(1) - (n * (q - p @ strategy.signals.T) ** 2).sum(1) / 2
     expected = moments(np.exp(log_g + strategy.log_ratio(p)), p)
     draws = np.array([strategy.draw() for _ in range(500)])

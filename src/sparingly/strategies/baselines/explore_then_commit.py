@@ -11,11 +11,11 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.label_memory import Memory
+from sparingly.learning.networks import Network
 from sparingly.learning.row_independence import pad_block
-from sparingly.learning.training import Training
-from sparingly.strategies.families.classifier_strategy import Floats, full_expert, told
-from sparingly.strategies.families.network_options import Settings, one_of
-from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
+from sparingly.strategies.families.classifier_strategy import Floats, full_expert, outcome_distribution
+from sparingly.strategies.families.network_options import NetworkOptions, check_choice
+from sparingly.strategies.strategy import NEVER, Assessment, Shape, Strategy, Why
 
 LEARNERS = ("network", "forest", "boosting", "mlp")
 
@@ -32,8 +32,8 @@ class ExploreThenCommit(Strategy):
         How many to label.
     learner
         "network", or scikit-learn's random "forest", histogram "boosting" or "mlp" with 100 units.
-    settings
-        Of the network: `network`, `width`, `depth`, `epochs`, `batch`, `learning_rate`, `device`.
+    network, width, depth, epochs, batch, learning_rate, device
+        Of the network and its training, as every neural strategy has them (see `NetworkOptions`).
 
     >>> from sparingly import label_efficient
     >>> strategy = ExploreThenCommit(label_efficient(2), 1, n=20)
@@ -47,21 +47,43 @@ class ExploreThenCommit(Strategy):
     name = "explore_then_commit"
     summary = "labels the first n observations, trains once, and announces"
     reference = "baseline"
-    plays = "label-efficient games"
+    playable = "label-efficient games"
     stops_asking = True
     beats_random = False
 
     def __init__(
-        self, game: Game, n_features: Shape, *, n: int = 200, learner: str = "network", seed: int = 0, **settings: Any
+        self,
+        game: Game,
+        n_features: Shape,
+        *,
+        n: int = 200,
+        learner: str = "network",
+        network: Network = "mlp",
+        width: int = 100,
+        depth: int = 2,
+        epochs: int = 40,
+        batch: int = 64,
+        learning_rate: float = 1e-3,
+        device: str = "cpu",
+        seed: int = 0,
     ) -> None:
         super().__init__(game, n_features, seed=seed)
-        one_of(LEARNERS, learner=learner)
+        check_choice(LEARNERS, learner=learner)
         if n < 1:
             raise ValueError(f"n is {n}: at least one observation must be labelled")
         self.expert = full_expert(game, self.name)
         self.n, self.learner = n, learner
-        self.settings = Settings(**settings)
-        self.memory = Memory(self.settings.device)
+        self.networks = NetworkOptions(
+            network=network,
+            width=width,
+            depth=depth,
+            epochs=epochs,
+            batch=batch,
+            learning_rate=learning_rate,
+            device=device,
+            stop=None,
+        )
+        self.memory = Memory(device)
         self.trained_on = 0
         """How many labels the model has seen."""
         self._model: Any = None
@@ -77,13 +99,13 @@ class ExploreThenCommit(Strategy):
         return cheapest, cheapest, Why("committed after {n} labels", {"n": self.trained_on})
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
-        self.memory.append(x=x.flatten(), target=told(self.game, action, symbol))
+        self.memory.append(x=x.flatten(), target=outcome_distribution(self.game, action, symbol))
 
     def _due_after_label(self) -> bool:
         return self.n_labels == self.n
 
     def _due_in(self) -> int:
-        return self.n - self.clock if self.clock < self.n else 1_000_000
+        return self.n - self.clock if self.clock < self.n else NEVER
 
     def _train(self) -> None:
         if len(self.memory) and self.trained_on < self.n:
@@ -95,10 +117,9 @@ class ExploreThenCommit(Strategy):
         self._centre, self._scale = x.mean(0), x.std(0, unbiased=False).clamp_min(1e-6)
         X = (x - self._centre) / self._scale
         if self.learner == "network":
-            settings = self.settings
-            self._model = settings.classifier((self.n_features,), target.shape[1], self.seed)
-            fit = Training(settings.epochs, settings.batch, settings.learning_rate, None, "cross_entropy")
-            fit.fit(self._model, X, target, np.random.default_rng(self.seed))
+            self._model = self.networks.classifier((self.n_features,), target.shape[1], self.seed)
+            training = self.networks.training("cross_entropy")
+            training.fit(self._model, X, target, np.random.default_rng(self.seed))
         else:
             self._model = _estimator(self.learner, self.seed).fit(X.numpy(), target.argmax(1).numpy())
 

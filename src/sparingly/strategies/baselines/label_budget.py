@@ -27,7 +27,7 @@ class LabelBudget(Strategy):
     number
         At most so many questions in all; with a share too, both hold.
     options
-        Of the other strategy.
+        The other strategy's keyword arguments.
 
     >>> from sparingly import label_efficient
     >>> from sparingly.strategies import AlwaysAsk
@@ -42,7 +42,7 @@ class LabelBudget(Strategy):
     name = "label_budget"
     summary = "any strategy, with a limit on its questions"
     reference = "baseline"
-    plays = "label-efficient games"
+    playable = "label-efficient games"
     stops_asking = True
     beats_random = False
 
@@ -54,8 +54,8 @@ class LabelBudget(Strategy):
         of: Factory = NeuralCBP,
         share: float | None = None,
         number: int | None = None,
+        options: Mapping[str, Any] | None = None,
         seed: int = 0,
-        **options: Any,
     ) -> None:
         super().__init__(game, n_features, seed=seed)
         if not game.is_label_efficient:
@@ -65,7 +65,7 @@ class LabelBudget(Strategy):
         self.share = 0.1 if share is None and number is None else share
         self.number = number
         self.asked = 0
-        self.inner = of(game, n_features, seed=seed, **options)
+        self.inner = of(game, n_features, seed=seed, **(options or {}))
 
     @classmethod
     def around(cls, strategy: Strategy, *, share: float | None = None, number: int | None = None) -> Self:

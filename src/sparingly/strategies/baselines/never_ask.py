@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.strategies.families.classifier_strategy import full_expert
-from sparingly.strategies.strategy import Assessment, Strategy, Why
+from sparingly.strategies.strategy import NEVER, Assessment, Strategy, Why
 
 
 class NeverAsk(Strategy):
@@ -34,7 +34,7 @@ class NeverAsk(Strategy):
     name = "never_ask"
     summary = "announces the commonest class of a short start"
     reference = "baseline"
-    plays = "label-efficient games"
+    playable = "label-efficient games"
     stops_asking = True
 
     def __init__(self, game: Game, n_features: int | tuple[int, ...], *, start: int = 20, seed: int = 0) -> None:
@@ -59,7 +59,7 @@ class NeverAsk(Strategy):
         pass
 
     def _due_in(self) -> int:
-        return 1_000_000
+        return NEVER
 
     def _scores(self, X: Tensor) -> Tensor:
         return torch.from_numpy(np.tile((self.seen + 1) / (self.seen.sum() + len(self.seen)), (len(X), 1)))

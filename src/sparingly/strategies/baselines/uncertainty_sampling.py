@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from sparingly.games import Game
+from sparingly.learning.networks import Network
+from sparingly.learning.schedules import UpdateSchedule
 from sparingly.strategies.families.classifier_strategy import ClassifierStrategy, Floats
-from sparingly.strategies.families.network_options import one_of
+from sparingly.strategies.families.network_options import NetworkOptions, check_choice
 from sparingly.strategies.strategy import Shape, Why
 
 
@@ -33,8 +33,10 @@ class UncertaintySampling(ClassifierStrategy):
         B: the share of the observations to ask about.
     window, step
         w and s.
-    settings
-        `network`, `width`, `depth`, `epochs`, `batch`, `learning_rate`, `schedule`, `stop`, `start`, `device`.
+    network, width, depth, epochs, batch, learning_rate, schedule, stop, wait, device
+        Of the classifier and its updates, as every neural strategy has them (see `NetworkOptions`).
+    start, divisor
+        See `ClassifierStrategy`.
 
     References
     ----------
@@ -42,15 +44,50 @@ class UncertaintySampling(ClassifierStrategy):
     """
 
     reference = "Zliobaite, Bifet, Pfahringer, Holmes 2014"
+    rule_options = ("threshold",)
+    rule_state = ("spent", "theta")
 
-    def __init__(self, game: Game, n_features: Shape, *, threshold: str = "randomised", **options: Any) -> None:
-        self.budget, self.window = float(options.pop("budget", 0.1)), float(options.pop("window", 100))
-        self.step = float(options.pop("step", 0.01))
-        super().__init__(game, n_features, **options)
-        one_of(("fixed", "variable", "randomised", "split"), threshold=threshold)
-        if not 0 < self.budget <= 1:
-            raise ValueError(f"budget is {self.budget}: it is a share of the observations, above 0 and at most 1")
+    def __init__(
+        self,
+        game: Game,
+        n_features: Shape,
+        *,
+        threshold: str = "randomised",
+        budget: float = 0.1,
+        window: float = 100,
+        step: float = 0.01,
+        network: Network = "mlp",
+        width: int = 100,
+        depth: int = 2,
+        epochs: int = 40,
+        batch: int = 64,
+        learning_rate: float = 1e-3,
+        schedule: str | UpdateSchedule = "paper",
+        stop: float | None = 1e-3,
+        wait: int = 2,
+        device: str = "cpu",
+        start: str = "none",
+        divisor: str = "features",
+        seed: int = 0,
+    ) -> None:
+        networks = NetworkOptions(
+            network=network,
+            width=width,
+            depth=depth,
+            epochs=epochs,
+            batch=batch,
+            learning_rate=learning_rate,
+            schedule=schedule,
+            stop=stop,
+            wait=wait,
+            device=device,
+        )
+        super().__init__(game, n_features, networks=networks, start=start, divisor=divisor, seed=seed)
+        check_choice(("fixed", "variable", "randomised", "split"), threshold=threshold)
+        if not 0 < budget <= 1:
+            raise ValueError(f"budget is {budget}: it is a share of the observations, above 0 and at most 1")
         self.threshold = threshold
+        self.budget, self.window, self.step = float(budget), float(window), float(step)
         self.spent, self.theta = 0.0, 1.0
         self.stops_asking = threshold == "fixed"  # type: ignore[misc]
 
@@ -76,16 +113,6 @@ class UncertaintySampling(ClassifierStrategy):
         asks = certainty < self.theta * noise
         self.theta *= 1 - self.step if asks else 1 + self.step
         return asks
-
-    def _identity(self) -> dict[str, Any]:
-        return super()._identity() | {"threshold": self.threshold}
-
-    def _state(self) -> dict[str, Any]:
-        return super()._state() | {"spent": self.spent, "theta": self.theta}
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        super()._restore(state)
-        self.spent, self.theta = float(state["spent"]), float(state["theta"])
 
 
 def _between(share: float, n_classes: int) -> float:

@@ -26,7 +26,7 @@ class ConformanceError(AssertionError):
 
 
 @dataclass(frozen=True)
-class Stream:
+class CaseStream:
     """Observations `[round, feature]` and the outcomes that no strategy may see."""
 
     X: NDArray[np.float32]
@@ -36,7 +36,7 @@ class Stream:
         return len(self.X)
 
 
-def easy_stream(game: Game, n_features: int, rounds: int, *, seed: int = 0, share: float = 0.8) -> Stream:
+def easy_stream(game: Game, n_features: int, rounds: int, *, seed: int = 0, share: float = 0.8) -> CaseStream:
     """Well separated outcomes, of which the one that tells the actions apart best has the given share.
 
     >>> stream = easy_stream(label_efficient(2), 4, 1000)
@@ -47,7 +47,7 @@ def easy_stream(game: Game, n_features: int, rounds: int, *, seed: int = 0, shar
     common = int(np.ptp(game.costs, axis=0).argmax())
     rare = rng.integers(game.n_outcomes - 1, size=rounds) if game.n_outcomes > 1 else np.zeros(rounds, dtype=int)
     outcomes = np.where(rng.random(rounds) < share, common, rare + (rare >= common) * (game.n_outcomes > 1))
-    return Stream(_around(outcomes, n_features, rng), outcomes.astype(np.int64))
+    return CaseStream(_around(outcomes, n_features, rng), outcomes.astype(np.int64))
 
 
 def _around(outcomes: NDArray[Any], n_features: int, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -68,7 +68,7 @@ def move(decision: Decision) -> Move:
     return decision.action, decision.prediction, decision.asks, values
 
 
-def decisions(strategy: Strategy, stream: Stream, block: int = 1) -> Iterator[tuple[int, Decision]]:
+def decisions(strategy: Strategy, stream: CaseStream, block: int = 1) -> Iterator[tuple[int, Decision]]:
     """Decide round by round on assessments of up to `block` observations, each used for as long as it is valid."""
     t = 0
     while t < len(stream):
@@ -80,7 +80,7 @@ def decisions(strategy: Strategy, stream: Stream, block: int = 1) -> Iterator[tu
             t += 1
 
 
-def play(strategy: Strategy, stream: Stream, block: int = 1) -> list[Move]:
+def play(strategy: Strategy, stream: CaseStream, block: int = 1) -> list[Move]:
     """Play a stream, every symbol learned at once."""
     moves = []
     for t, decision in decisions(strategy, stream, block):
@@ -90,7 +90,7 @@ def play(strategy: Strategy, stream: Stream, block: int = 1) -> list[Move]:
     return moves
 
 
-def answer(strategy: Strategy, stream: Stream, t: int, action: int) -> None:
+def answer(strategy: Strategy, stream: CaseStream, t: int, action: int) -> None:
     """Let a strategy learn the symbol that an action brings in round t."""
     outcome = int(stream.outcomes[t])
     strategy.learn(stream.X[t], action, strategy.game.feedback[action][outcome])
@@ -123,7 +123,7 @@ class Case:
             seed=self.seed if seed is None else seed,
         )
 
-    def plays(self, game: Game) -> bool:
+    def accepts(self, game: Game) -> bool:
         """Whether the strategy takes a game; refusing one is a ValueError at construction."""
         try:
             self.make(game)
@@ -134,7 +134,7 @@ class Case:
     def first(self, *games: Game) -> Game:
         """The first of some games that the strategy can play."""
         for game in games:
-            if self.plays(game):
+            if self.accepts(game):
                 return game
         raise ConformanceError(f"the strategy refuses every one of {', '.join(map(repr, games))}")
 
@@ -156,7 +156,7 @@ class Case:
         return Game(2 * game.costs, game.feedback, game.actions, game.outcomes)
 
     @cached_property
-    def stream(self) -> Stream:
+    def stream(self) -> CaseStream:
         return easy_stream(self.game, self.n_features, self.rounds, seed=1)
 
     @cached_property
@@ -172,7 +172,7 @@ class Case:
         return strategy
 
     @cached_property
-    def long_stream(self) -> Stream:
+    def long_stream(self) -> CaseStream:
         # So near to even that ten labels do not settle it, so uneven that a strategy without features can gain.
         return easy_stream(self.game, self.n_features, self.long_rounds, seed=2, share=0.65)
 

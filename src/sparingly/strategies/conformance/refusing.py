@@ -54,7 +54,7 @@ def foreign_states_are_refused(case: Case) -> None:
         "another strategy's state": other_strategy,
         "an empty state": {},
     }
-    if case.plays(case.other_game):
+    if case.accepts(case.other_game):
         states["a state of another game"] = case.make(case.other_game).state_dict()
     for name in ("clock", "rng", "own"):
         states[f"a state without {name}"] = _without(ours, name)

@@ -15,8 +15,8 @@ import torch
 from sparingly.learning import state_files
 from sparingly.strategies.conformance.case import (
     Case,
+    CaseStream,
     Move,
-    Stream,
     answer,
     expect,
     expect_same,
@@ -159,5 +159,5 @@ def outcomes_are_never_seen(case: Case) -> None:
         others = [y for y, symbol in enumerate(game.feedback[action]) if symbol == game.feedback[action][hidden[t]]]
         changed += len(others) > 1
         hidden[t] = others[(others.index(int(hidden[t])) + 1) % len(others)]
-    moves = play(case.make(), Stream(stream.X, hidden))
+    moves = play(case.make(), CaseStream(stream.X, hidden))
     expect_same(case.moves, moves, f"with {changed} other outcomes behind the same symbols")

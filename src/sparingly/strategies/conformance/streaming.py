@@ -15,7 +15,7 @@ from sparingly.games import (
 )
 from sparingly.strategies.conformance.case import (
     Case,
-    Stream,
+    CaseStream,
     answer,
     decisions,
     easy_stream,
@@ -53,9 +53,9 @@ def _well_formed(decision: Decision, game: Game, t: int) -> None:
 
 def every_game_is_played_or_refused(case: Case) -> None:
     """A game is refused by a ValueError when the strategy is made, or it can be played; a hopeless one is refused."""
-    expect(not case.plays(no_information(3)), "a game that shows nothing is accepted, though nobody can learn it")
+    expect(not case.accepts(no_information(3)), "a game that shows nothing is accepted, though nobody can learn it")
     for name, game in _games().items():
-        if not case.plays(game):
+        if not case.accepts(game):
             continue
         stream = easy_stream(game, case.n_features, case.rounds // 2, seed=6)
         strategy = case.make(game)
@@ -96,21 +96,21 @@ def _play_with_gaps(case: Case) -> tuple[int, list[int]]:
     strategy, stream = case.make(), case.stream
     rng = np.random.default_rng(5)
     waiting: list[tuple[int, int, int]] = []
-    actions, told = [], 0
+    actions, delivered = [], 0
     for t, decision in decisions(strategy, stream, block=10):
         actions.append(decision.action)
         if decision.asks and rng.random() < 2 / 3:
             waiting.append((t + int(rng.integers(20)), t, decision.action))
         arrived = sorted((w for w in waiting if w[0] <= t), reverse=True)
         waiting = [w for w in waiting if w[0] > t]
-        told += _deliver(strategy, stream, arrived)
-    told += _deliver(strategy, stream, waiting[::-1])
-    expect(strategy.n_labels == told, f"{told} symbols were told, {strategy.n_labels} were counted")
-    play(strategy, Stream(stream.X[:5], stream.outcomes[:5]))
+        delivered += _deliver(strategy, stream, arrived)
+    delivered += _deliver(strategy, stream, waiting[::-1])
+    expect(strategy.n_labels == delivered, f"{delivered} symbols were learned, {strategy.n_labels} were counted")
+    play(strategy, CaseStream(stream.X[:5], stream.outcomes[:5]))
     return strategy.n_labels, actions
 
 
-def _deliver(strategy: Strategy, stream: Stream, arrived: list[tuple[int, int, int]]) -> int:
+def _deliver(strategy: Strategy, stream: CaseStream, arrived: list[tuple[int, int, int]]) -> int:
     for _, t, action in arrived:
         answer(strategy, stream, t, action)
     return len(arrived)
@@ -121,18 +121,18 @@ def odd_streams_do_not_break_it(case: Case) -> None:
     rounds = case.rounds // 2
     plain = easy_stream(case.game, case.n_features, rounds, seed=4)
     for outcome in (0, case.game.n_outcomes - 1):
-        _survives(case.make(), Stream(plain.X, np.full(rounds, outcome)), f"a stream of outcome {outcome} only")
+        _survives(case.make(), CaseStream(plain.X, np.full(rounds, outcome)), f"a stream of outcome {outcome} only")
     constant = np.full_like(plain.X, 2.0)
-    _survives(case.make(), Stream(constant, plain.outcomes), "constant features")
-    _survives(case.make(), Stream(np.zeros_like(constant), plain.outcomes), "features that are all zero")
-    _survives(case.make(), Stream(plain.X * 1e4, plain.outcomes), "features in the ten thousands")
+    _survives(case.make(), CaseStream(constant, plain.outcomes), "constant features")
+    _survives(case.make(), CaseStream(np.zeros_like(constant), plain.outcomes), "features that are all zero")
+    _survives(case.make(), CaseStream(plain.X * 1e4, plain.outcomes), "features in the ten thousands")
     _survives(case.make(n_features=1), easy_stream(case.game, 1, rounds, seed=4), "a stream of one feature")
     many = case.many_classes
     stream = easy_stream(many, case.n_features, rounds + many.n_actions, seed=4, share=1 / many.n_outcomes)
     _survives(case.make(many), stream, f"a stream of {many.n_outcomes} classes")
 
 
-def _survives(strategy: Strategy, stream: Stream, what: str) -> None:
+def _survives(strategy: Strategy, stream: CaseStream, what: str) -> None:
     moves = play(strategy, stream, block=50)
     expect(len(moves) == len(stream), f"{what} ended after {len(moves)} of {len(stream)} rounds")
     expect_scores(strategy, stream.X[:5], f"after {what}")

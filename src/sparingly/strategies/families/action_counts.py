@@ -14,7 +14,7 @@ from sparingly.learning.embedding import Embedding
 from sparingly.learning.pseudo_counts import PseudoCounts
 
 
-class Plays:
+class ActionCounts:
     """Pseudo-counts of the observer actions in the embedding's coordinates.
 
     Parameters

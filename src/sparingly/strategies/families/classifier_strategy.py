@@ -1,10 +1,10 @@
-"""What every strategy that asks by looking at one classifier shares: the network, its training, what to announce."""
+"""Strategies that ask by looking at one classifier: the network, its training, what to announce."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning import schedules
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.row_independence import pad_block
-from sparingly.strategies.families.network_options import Settings, one_of
+from sparingly.learning.schedules import update_schedule
+from sparingly.strategies.families.network_options import NetworkOptions, check_choice
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
 Floats = NDArray[np.float64]
@@ -33,35 +33,50 @@ class ClassifierStrategy(Strategy):
         A label-efficient game with an expert who gives the full label.
     n_features
         A number, or a shape such as (1, 28, 28).
-    network, width, depth, epochs, batch, learning_rate, schedule
+    networks
         Of the classifier and its updates, as for every neural strategy.
-    stop, divisor
-        Stop an update early once an epoch's sum of batch values, over the size of an observation's first dimension
-        ("features", as NeuralCBP's released form does) or over the number of labels ("labels"), is this low.
+    divisor
+        An update stops early once an epoch's sum of batch values, over the size of an observation's first dimension
+        ("features", as NeuralCBP's released form does) or over the number of labels ("labels"), is `networks.stop`.
     start
         "each": every announcement once and one question first. "none": its rule decides from the beginning.
     """
 
-    plays = "label-efficient games"
+    playable = "label-efficient games"
+    rule_options: ClassVar[tuple[str, ...]] = ()
+    """The attributes of the rule on which a state must agree."""
+    rule_state: ClassVar[tuple[str, ...]] = ()
+    """The attributes of the rule that belong to the state."""
 
-    def __init__(self, game: Game, n_features: Shape, *, start: str = "none", seed: int = 0, **settings: Any) -> None:
+    def __init__(
+        self,
+        game: Game,
+        n_features: Shape,
+        *,
+        networks: NetworkOptions,
+        start: str = "none",
+        divisor: str = "features",
+        seed: int = 0,
+    ) -> None:
         super().__init__(game, n_features, seed=seed)
-        self._divisor = settings.pop("divisor", "features")
-        one_of(("each", "none"), start=start)
-        one_of(("features", "labels"), divisor=self._divisor)
+        check_choice(("each", "none"), start=start)
+        check_choice(("features", "labels"), divisor=divisor)
+        self._divisor = divisor
         self.expert = full_expert(game, self.name)
-        chosen = Settings(**settings)
-        self.device = chosen.device
-        self.classifier = chosen.classifier(self.shape, game.n_outcomes, seed)
-        self.training = chosen.training("cross_entropy")
-        self.schedule = schedules.update_schedule(chosen.schedule)
-        self.memory = Memory(chosen.device)
+        self.device = networks.device
+        self.classifier = networks.classifier(self.shape, game.n_outcomes, seed)
+        self.training = networks.training("cross_entropy")
+        self.schedule = update_schedule(networks.schedule)
+        self.memory = Memory(networks.device)
         self._start = start == "each"
-        self._first = chosen.first_update(game) if self._start else 0
+        self._first = networks.first_update(game) if self._start else 0
 
     @abc.abstractmethod
     def _rule(self, probability: Floats) -> tuple[bool, Why]:
         """Whether to ask, given the classes' probabilities, and why; may draw from `self.rng`."""
+
+    def _answered(self, x: Tensor, distribution: Tensor) -> None:
+        """Called with each answer before it is kept, for a rule that counts right or wrong predictions."""
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
         probability = self._scores(X).double().cpu().numpy()
@@ -77,7 +92,9 @@ class ClassifierStrategy(Strategy):
         return (self.expert if asks else cheapest), cheapest, why
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
-        self.memory.append(x=x.to(self.device), target=told(self.game, action, symbol).to(self.device))
+        distribution = outcome_distribution(self.game, action, symbol)
+        self._answered(x, distribution)
+        self.memory.append(x=x.to(self.device), target=distribution.to(self.device))
 
     def _train(self) -> None:
         if len(self.memory):
@@ -93,21 +110,25 @@ class ClassifierStrategy(Strategy):
         return logits[: len(X)].double().softmax(1)
 
     def _identity(self) -> dict[str, Any]:
-        return {"network": [list(p.shape) for p in self.classifier.parameters()]}
+        network = {"network": [list(p.shape) for p in self.classifier.parameters()]}
+        return network | {name: getattr(self, name) for name in self.rule_options}
 
     def _state(self) -> dict[str, Any]:
-        return {"classifier": self.classifier.state_dict(), "memory": self.memory.state_dict()}
+        parts = {"classifier": self.classifier.state_dict(), "memory": self.memory.state_dict()}
+        return parts | {name: getattr(self, name) for name in self.rule_state}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self.classifier.load_state_dict(state["classifier"])
         self.memory.load_state_dict(state["memory"])
+        for name in self.rule_state:
+            setattr(self, name, type(getattr(self, name))(state[name]))
 
 
-def told(game: Game, action: int, symbol: int) -> Tensor:
+def outcome_distribution(game: Game, action: int, symbol: int) -> Tensor:
     """`[outcome]`: the classes that a symbol (an index among the action's) leaves possible, as a distribution.
 
     >>> from sparingly.games import label_efficient
-    >>> told(label_efficient(3), 3, 1)
+    >>> outcome_distribution(label_efficient(3), 3, 1)
     tensor([0., 1., 0.])
     """
     seen = game.symbols(action)[symbol]

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sparingly.games import Game
-from sparingly.strategies.families.confidence_bounds import Bounds, Comparison, explain
+from sparingly.strategies.families.confidence_bounds import Bounds, PairComparison, explain
+from sparingly.strategies.families.network_options import check_choice
 from sparingly.strategies.strategy import Assessment, Strategy, Why
 
 
@@ -42,8 +43,7 @@ class ConfidenceBoundStrategy(Strategy):
         seed: int = 0,
     ) -> None:
         super().__init__(game, n_features, seed=seed)
-        if start not in ("each", "informative"):
-            raise ValueError(f"start is {start!r}: give 'each' or 'informative'")
+        check_choice(("each", "informative"), start=start)
         if not alpha > 0:
             raise ValueError(f"alpha is {alpha}: it must be positive")
         self.bounds = Bounds(game, norm=norm, alpha=alpha, ties=ties)
@@ -53,11 +53,11 @@ class ConfidenceBoundStrategy(Strategy):
         """How often the confident signs excluded every distribution, so that everything was kept."""
 
     @abc.abstractmethod
-    def _compare(self, assessment: Assessment, row: int) -> tuple[Comparison, int]:
+    def _compare(self, assessment: Assessment, row: int) -> tuple[PairComparison, int]:
         """Estimates and widths after elimination, and the place of the row in them."""
 
     @abc.abstractmethod
-    def _plays(self, assessment: Assessment, row: int, action: int) -> float:
+    def _times_played(self, assessment: Assessment, row: int, action: int) -> float:
         """How often an informative action was played at observations like this one."""
 
     @abc.abstractmethod
@@ -78,22 +78,22 @@ class ConfidenceBoundStrategy(Strategy):
             action, why = self._play(assessment, row, comparison, place)
         if self.game.informative_mask[action]:
             self._count(assessment, row, action)
-        return action, announced(self.game, action, int(comparison.cheapest[place])), why
+        return action, announced(self.game, action, int(comparison.left.cheapest[place])), why
 
-    def _play(self, assessment: Assessment, row: int, comparison: Comparison, place: int) -> tuple[int, Why]:
+    def _play(self, assessment: Assessment, row: int, comparison: PairComparison, place: int) -> tuple[int, Why]:
         rate = self.bounds.rate(self.clock + 1 + self._rate_offset)
         seen: dict[str, float] = {}
 
         def underplayed(action: int) -> bool:
             if comparison.weighted[place, action] <= 0:
                 return False
-            seen["pseudo_count"] = self._plays(assessment, row, action)
+            seen["pseudo_count"] = self._times_played(assessment, row, action)
             seen["rate"] = float(self.bounds.rate_weight[action] * rate)
             return seen["pseudo_count"] < seen["rate"]
 
-        action, field = self.bounds.choose(comparison, place, underplayed)
-        self.contradictions += field.contradiction
-        return action, explain(action, self.game, comparison, place, field, **seen)
+        action, left = self.bounds.choose(comparison, place, underplayed)
+        self.contradictions += left.contradiction
+        return action, explain(action, self.game, comparison, place, left, **seen)
 
     def _state(self) -> dict[str, Any]:
         return {"contradictions": self.contradictions, "learned": self._learned()}

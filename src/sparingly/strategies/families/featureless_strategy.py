@@ -1,4 +1,4 @@
-"""What strategies share that look at no feature: they count symbols, and have nothing to assess or to train."""
+"""Strategies that look at no feature: they count symbols, and have nothing to assess or to train."""
 
 from __future__ import annotations
 
@@ -9,28 +9,84 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sparingly.games import Game
 from sparingly.strategies.families.confidence_bounds import Bounds, Floats
-from sparingly.strategies.families.symbol_counts import Tallies
-from sparingly.strategies.strategy import Strategy
+from sparingly.strategies.strategy import NEVER, Shape, Strategy
 
 
-class Featureless(Strategy):
+class SymbolCounts:
+    """How often each informative action was played, and how often it brought each of its symbols.
+
+    The symbols of all informative actions stand side by side, in the order of `Bounds.slices`.
+
+    >>> from sparingly.games import bandit
+    >>> counts = SymbolCounts(Bounds(bandit(2)))
+    >>> for symbol in (0, 1, 1):
+    ...     counts.add(1, symbol)
+    >>> counts.frequencies().round(2).tolist(), counts.answers().tolist()
+    ([0.5, 0.5, 0.33, 0.67], [0.0, 3.0])
+    """
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        n_symbols = [len(bounds.game.symbols(a)) for a in bounds.informative]
+        self._owner = np.repeat(np.arange(len(n_symbols)), n_symbols)
+        self.plays = np.zeros(len(n_symbols))
+        """Rounds in which each informative action was played, answered or not."""
+        self.symbols = np.zeros(len(self._owner))
+
+    def add(self, action: int, symbol: int) -> None:
+        """Count a symbol of an action, as an index among its symbols."""
+        self.symbols[self._bounds.slices[action].start + symbol] += 1
+
+    def add_play(self, action: int) -> None:
+        """Count a round in which an action was played."""
+        self.plays[self._bounds.informative.index(action)] += 1
+
+    def times_played(self, action: int) -> float:
+        return float(self.plays[self._bounds.informative.index(action)])
+
+    def answers(self) -> Floats:
+        """How many symbols each action has brought."""
+        return np.bincount(self._owner, self.symbols, minlength=len(self.plays)).astype(np.float64)
+
+    def answers_by_symbol(self) -> Floats:
+        """The same for each symbol: how many its action has brought."""
+        return self.answers()[self._owner]
+
+    def frequencies(self) -> Floats:
+        """The frequency of each symbol among those of its action; equal while there are none."""
+        answers = self.answers_by_symbol()
+        share = np.bincount(self._owner, minlength=len(self.plays))[self._owner]
+        return np.where(answers > 0, self.symbols / np.maximum(answers, 1), 1 / np.maximum(share, 1))
+
+    def scores(self, rows: int) -> Tensor:
+        """`[rows, outcome]`: the same estimate of the outcomes for every row."""
+        return torch.from_numpy(self._bounds.outcomes(self.frequencies()[None])).expand(rows, -1)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"plays": self.plays.tolist(), "symbols": self.symbols.tolist()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        plays, symbols = np.array(state["plays"], dtype=float), np.array(state["symbols"], dtype=float)
+        if plays.shape != self.plays.shape or symbols.shape != self.symbols.shape:
+            raise ValueError(f"counts of {len(symbols)} symbols do not fit {len(self.symbols)}")
+        self.plays, self.symbols = plays, symbols
+
+
+class FeaturelessStrategy(Strategy):
     """Estimates the same outcome distribution for every observation; `n_features` is only checked."""
 
-    bounds: Bounds
-    tallies: Tallies
-
-    def _begin_tallies(self) -> None:
-        self.tallies = Tallies([len(self.game.symbols(a)) for a in self.bounds.informative])
+    def __init__(self, game: Game, n_features: Shape, *, seed: int = 0) -> None:
+        super().__init__(game, n_features, seed=seed)
+        self.bounds = Bounds(game)
+        self.counts = SymbolCounts(self.bounds)
 
     @property
     def signals(self) -> Floats:
         """`[symbol, outcome]`: the signal matrices of the informative actions, one below the other."""
         nothing = np.zeros((0, self.game.n_outcomes))
         return np.vstack([nothing, *(self.bounds.geometry.signal[a] for a in self.bounds.informative)])
-
-    def _place(self, action: int) -> int:
-        return self.bounds.informative.index(action)
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
         return {}
@@ -39,7 +95,7 @@ class Featureless(Strategy):
         pass
 
     def _due_in(self) -> int:
-        return 1_000_000
+        return NEVER
 
     def _scores(self, X: Tensor) -> Tensor:
-        return torch.from_numpy(self.bounds.outcomes(self.tallies.frequencies()[None])).expand(len(X), -1)
+        return self.counts.scores(len(X))

@@ -1,26 +1,28 @@
-"""What the strategies share that have one linear classifier and learn from each label at once."""
+"""Strategies with one linear classifier that learn from each label at once."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.row_independence import pad_block
-from sparingly.strategies.families.classifier_strategy import full_expert, told
+from sparingly.strategies.families.classifier_strategy import full_expert, outcome_distribution
 from sparingly.strategies.strategy import Shape, Strategy
 
 
 class LinearStrategy(Strategy):
     """Scores W x, changed by each label as it comes; a subclass says how (`_step`), and when to ask."""
 
-    plays = "label-efficient games"
+    playable = "label-efficient games"
     unit_length = False
     """Whether observations are scaled to length 1."""
+    rule_state: ClassVar[tuple[str, ...]] = ()
+    """The attributes, besides the weights, that belong to its state."""
 
     def __init__(self, game: Game, n_features: Shape, *, seed: int = 0) -> None:
         super().__init__(game, n_features, seed=seed)
@@ -37,7 +39,7 @@ class LinearStrategy(Strategy):
         return rows / rows.norm(dim=1, keepdim=True) if self.unit_length else rows
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
-        self._step(self.rows(x[None])[0], told(self.game, action, symbol))
+        self._step(self.rows(x[None])[0], outcome_distribution(self.game, action, symbol))
 
     def _due_after_label(self) -> bool:
         return True
@@ -53,7 +55,9 @@ class LinearStrategy(Strategy):
         return (pad_block(self.rows(X)) @ self.weight.T)[: len(X)]
 
     def _state(self) -> dict[str, Any]:
-        return {"weight": self.weight}
+        return {"weight": self.weight} | {name: getattr(self, name) for name in self.rule_state}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self.weight = state["weight"].reshape(self.weight.shape)
+        for name in self.rule_state:
+            setattr(self, name, type(getattr(self, name))(state[name]))

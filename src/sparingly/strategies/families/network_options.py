@@ -1,9 +1,9 @@
-"""What every neural strategy can be told about its networks and their updates, with the same defaults for all."""
+"""The options that every neural strategy has for its networks and their updates, with the same defaults for all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
@@ -15,7 +15,7 @@ from sparingly.learning.networks import Network, build
 
 
 @dataclass(frozen=True)
-class Settings:
+class NetworkOptions:
     """Networks and updates as NeuralCBP has them.
 
     Attributes
@@ -32,7 +32,7 @@ class Settings:
     device
         Where the networks live.
 
-    >>> Settings(width=50).training().epochs
+    >>> NetworkOptions(width=50).training().epochs
     40
     """
 
@@ -59,7 +59,17 @@ class Settings:
         network = build(self.network, shape, n_outputs, seed=seed, width=self.width, depth=self.depth)
         return network.to(self.device)
 
-    def eenet(self, shape: tuple[int, ...], n_outputs: int, seed: int, **options: Any) -> EENet:
+    def eenet(
+        self,
+        shape: tuple[int, ...],
+        n_outputs: int,
+        seed: int,
+        *,
+        objective: str = "mean_squared",
+        kind: str = "released",
+        block_size: int | None = None,
+        residuals: str = "kept",
+    ) -> EENet:
         """f1 and f2, as NeuralCBP's released form has them if no options say otherwise."""
         return EENet(
             shape,
@@ -69,36 +79,35 @@ class Settings:
             depth=self.depth,
             seed=seed,
             device=self.device,
-            **({"training": self.training()} | options),
+            kind=kind,
+            block_size=block_size,
+            residuals=residuals,
+            training=self.training(objective),
         )
 
 
-def settled(
-    presets: Mapping[str, Mapping[str, Any]], preset: str, options: Mapping[str, Any]
-) -> tuple[dict[str, Any], Settings]:
-    """A preset's options, replaced by those that are given, and the settings among what is given.
+def preset_options(presets: Mapping[str, Mapping[str, Any]], preset: str, **given: Any) -> dict[str, Any]:
+    """A preset's options, replaced by those that are given and not None.
 
-    >>> settled({"released": {"gamma": 6.0, "discount": False}}, "released", {"gamma": 3.0, "width": 50})[0]
+    One vocabulary for all strategies: "released" is the code behind the tables of the NeuralCBP paper, "paper" the text
+    of that paper, and "published" a strategy's own publication where it is another.
+
+    >>> preset_options({"released": {"gamma": 6.0, "discount": False}}, "released", gamma=3.0, discount=None)
     {'gamma': 3.0, 'discount': False}
-    >>> settled({"released": {}, "published": {}}, "original", {})
+    >>> preset_options({"released": {}, "published": {}}, "original")
     Traceback (most recent call last):
         ...
     ValueError: preset 'original' is not known: give 'released' or 'published'
     """
     if preset not in presets:
         raise ValueError(f"preset {preset!r} is not known: give {' or '.join(map(repr, presets))}")
-    ours = {name: value for name, value in options.items() if name in presets[preset]}
-    known = {field.name for field in fields(Settings)}
-    rest = {name: value for name, value in options.items() if name not in ours}
-    if unknown := sorted(set(rest) - known):
-        raise TypeError(f"there is no option {unknown[0]!r}: there are {', '.join([*presets[preset], *sorted(known)])}")
-    return {**presets[preset], **ours}, Settings(**rest)
+    return {**presets[preset], **{name: value for name, value in given.items() if value is not None}}
 
 
-def one_of(choices: tuple[str, ...], **given: str) -> None:
+def check_choice(choices: tuple[str, ...], **given: str) -> None:
     """Refuse an option that is none of its choices.
 
-    >>> one_of(("f1", "both"), residual="f2")
+    >>> check_choice(("f1", "both"), residual="f2")
     Traceback (most recent call last):
         ...
     ValueError: residual is 'f2': give 'f1' or 'both'

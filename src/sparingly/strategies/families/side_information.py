@@ -20,10 +20,10 @@ Floats = NDArray[np.float64]
 
 
 class SymbolEstimate(abc.ABC):
-    """What the side information says about one action's symbols, from the observations at which they were told."""
+    """What the side information says about one action's symbols, from the observations with an answer."""
 
     @abc.abstractmethod
-    def tell(self, x: Tensor, symbol: int) -> None:
+    def add(self, x: Tensor, symbol: int) -> None:
         """Learn one symbol."""
 
     @abc.abstractmethod
@@ -36,7 +36,7 @@ class SymbolEstimate(abc.ABC):
 
     @abc.abstractmethod
     def stale(self) -> bool:
-        """Whether enough was told since the last fit to fit again."""
+        """Whether there are enough new answers since the last fit to fit again."""
 
     @abc.abstractmethod
     def state_dict(self) -> dict[str, Any]: ...
@@ -52,7 +52,7 @@ class Linear(SymbolEstimate):
 
     >>> estimate, east = Linear(2, 2, penalty=0.05), torch.tensor([1.0, 0.0], dtype=torch.float64)
     >>> for symbol in (0, 0, 1):
-    ...     estimate.tell(east, symbol)
+    ...     estimate.add(east, symbol)
     >>> pi, length = estimate.distribution(east)
     >>> pi.round(3).tolist(), round(1 / length**2, 3)
     ([0.656, 0.328], 3.05)
@@ -62,7 +62,7 @@ class Linear(SymbolEstimate):
         self.counts = PseudoCounts(n_features, penalty=penalty)
         self.sums = torch.zeros(n_symbols, n_features, dtype=torch.float64)
 
-    def tell(self, x: Tensor, symbol: int) -> None:
+    def add(self, x: Tensor, symbol: int) -> None:
         self.counts.add(x)
         self.sums[symbol] += x
 
@@ -87,13 +87,13 @@ class Linear(SymbolEstimate):
 
 
 class Logistic(SymbolEstimate):
-    """Multinomial logistic regression, fitted anew whenever a tenth more has been told.
+    """Multinomial logistic regression, fitted anew whenever there are a tenth more answers.
 
     pi = softmax(Theta x), Theta the penalised maximum of the likelihood.
 
     >>> estimate = Logistic(1, 2, penalty=0.05)
     >>> for x in (-2.0, -1.0, 1.0, 2.0):
-    ...     estimate.tell(torch.tensor([x]).double(), int(x > 0))
+    ...     estimate.add(torch.tensor([x]).double(), int(x > 0))
     >>> estimate.refit()
     >>> estimate.distribution(torch.tensor([1.5]).double())[0].round(2).tolist()
     [0.01, 0.99]
@@ -106,7 +106,7 @@ class Logistic(SymbolEstimate):
         self.memory = Memory()
         self.fitted = 0
 
-    def tell(self, x: Tensor, symbol: int) -> None:
+    def add(self, x: Tensor, symbol: int) -> None:
         self.counts.add(x)
         self.memory.append(x=x, symbol=torch.tensor(symbol))
 
@@ -119,13 +119,13 @@ class Logistic(SymbolEstimate):
 
     def refit(self) -> None:
         X, symbols = self.memory["x"].numpy(), self.memory["symbol"].numpy()
-        told = np.eye(len(self.theta))[symbols]
+        one_hot = np.eye(len(self.theta))[symbols]
 
         def penalised(flat: Floats) -> tuple[float, Floats]:
             theta = flat.reshape(self.theta.shape)
             logits = X @ theta.T
-            value = -(told * log_softmax(logits, axis=1)).sum() + self.penalty / 2 * (flat @ flat)
-            return float(value), ((softmax(logits, axis=1) - told).T @ X + self.penalty * theta).ravel()
+            value = -(one_hot * log_softmax(logits, axis=1)).sum() + self.penalty / 2 * (flat @ flat)
+            return float(value), ((softmax(logits, axis=1) - one_hot).T @ X + self.penalty * theta).ravel()
 
         found = minimize(penalised, self.theta.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 200})
         self.theta = found.x.reshape(self.theta.shape)

@@ -14,19 +14,19 @@ from torch import Tensor
 from sparingly.games import Game
 from sparingly.learning.pseudo_counts import PseudoCounts
 from sparingly.strategies.families.confidence_bound_strategy import ConfidenceBoundStrategy
-from sparingly.strategies.families.confidence_bounds import Comparison, Floats
+from sparingly.strategies.families.confidence_bounds import Floats, PairComparison
 from sparingly.strategies.families.side_information import symbol_estimate
-from sparingly.strategies.strategy import Assessment
+from sparingly.strategies.strategy import NEVER, Assessment
 
 
-class SideStrategy(ConfidenceBoundStrategy):
+class SideInformationStrategy(ConfidenceBoundStrategy):
     """Confidence bounds with side information; a subclass says by what the widths are multiplied.
 
     The width of action a at x is sigma_a (U + sqrt(penalty) sigma_a) |x| in the norm of G_a^-1, with sigma_a symbols
     and U = sqrt(d log t + 2 log(1 / delta_t)), delta_t = t^-2. For a logistic link it is multiplied by the link's
     steepest slope over its least one, which is taken at a logit of `reach`: the bound holds while no logit is larger.
     An action is underplayed where its pseudo-count 1 / |x|^2 is below its rate; the pseudo-count is of the rounds in
-    which it was played, told or not.
+    which it was played, answered or not.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class SideStrategy(ConfidenceBoundStrategy):
     def _factor(self, root: float) -> Floats | None:
         """The factor of each informative action's root U, as a share of it, `[informative]`; None for 1."""
 
-    def _compare(self, assessment: Assessment, row: int) -> tuple[Comparison, int]:
+    def _compare(self, assessment: Assessment, row: int) -> tuple[PairComparison, int]:
         pi, length = self._distributions(_flat(assessment, row))
         root = math.sqrt((self.n_features + 4) * math.log(self.clock + 1))
         margin = math.sqrt(self.penalty) * self._sizes
@@ -87,7 +87,7 @@ class SideStrategy(ConfidenceBoundStrategy):
         found = [estimate.distribution(x) for estimate in self.estimates.values()]
         return np.concatenate([np.zeros(0), *(pi for pi, _ in found)]), np.array([length for _, length in found])
 
-    def _plays(self, assessment: Assessment, row: int, action: int) -> float:
+    def _times_played(self, assessment: Assessment, row: int, action: int) -> float:
         x = _flat(assessment, row)
         return 1 / max(float(x @ self.counts[action].solve(x)), 1e-30)
 
@@ -96,7 +96,7 @@ class SideStrategy(ConfidenceBoundStrategy):
             self.counts[action].add(_flat(assessment, row))
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
-        self.estimates[action].tell(x.flatten().double(), symbol)
+        self.estimates[action].add(x.flatten().double(), symbol)
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
         return {}
@@ -107,7 +107,7 @@ class SideStrategy(ConfidenceBoundStrategy):
                 estimate.refit()
 
     def _due_in(self) -> int:
-        return 1_000_000
+        return NEVER
 
     def _due_after_label(self) -> bool:
         return any(estimate.stale() for estimate in self.estimates.values())

@@ -62,7 +62,7 @@ class Sparing(Strategy):
     name = "sparing"
     summary = "asks when a label is worth more, over the stream to come, than it costs"
     reference = "sparingly"
-    plays = "label-efficient games with one expert"
+    playable = "label-efficient games with one expert"
     scales = True
 
     def __init__(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from sparingly.strategies.families.confidence_bounds import Floats
-from sparingly.strategies.families.side_information_strategy import SideStrategy
+from sparingly.strategies.families.side_information_strategy import SideInformationStrategy
 
 
-class CBPside(SideStrategy):
+class CBPside(SideInformationStrategy):
     """Eliminates actions by the confidence bounds of a linear or logistic model for each informative action.
 
     The estimates and the shape of the widths are published; delta_t = t^-2 and the logistic width's constant are our
     reading, for which there was no code to compare with. The widths are honest and wide: below thousands of rounds it
     asks about nearly everything, so that it is not held to beat random asking.
 
-    Parameters are those of `SideStrategy`.
+    Parameters are those of `SideInformationStrategy`.
 
     >>> import numpy as np
     >>> from sparingly import label_efficient

@@ -13,11 +13,11 @@ from torch import Tensor
 from sparingly.games import Game
 from sparingly.strategies.families.confidence_bound_strategy import announced
 from sparingly.strategies.families.confidence_bounds import Bounds, Floats
-from sparingly.strategies.families.featureless_strategy import Featureless
+from sparingly.strategies.families.featureless_strategy import FeaturelessStrategy
 from sparingly.strategies.strategy import Assessment, Why
 
 
-class FeedExp3(Featureless):
+class FeedExp3(FeaturelessStrategy):
     """Plays an action with probability exponential in its estimated cost so far, mixed with uniform exploration.
 
     Regret of order T^(2/3) on every globally observable game, whatever the outcomes; looks at no feature. Vectors k
@@ -54,11 +54,9 @@ class FeedExp3(Featureless):
         if horizon is not None and horizon < 1:
             raise ValueError(f"horizon is {horizon}: it must be at least 1")
         self.horizon = horizon
-        self.bounds = Bounds(game)
         self.k, self.reference_costs = cost_vectors(self.bounds, self.signals)
         """`[action, symbol]` over all informative actions' symbols, and c_ref, `[outcome]`."""
         self.estimated = np.zeros(game.n_actions)
-        self._begin_tallies()
         self._waiting: dict[str, float] = {}
 
     def rates(self, t: int) -> tuple[float, float]:
@@ -92,15 +90,15 @@ class FeedExp3(Featureless):
         # The symbol counts by the probability with which it was drawn, even if it comes late.
         p = self._waiting.pop(_ticket(x, action), None) or float(self.probabilities(self.clock + 1)[action])
         self.estimated += self.k[:, self.bounds.slices[action].start + symbol] / p
-        self.tallies.tell(self._place(action), symbol)
+        self.counts.add(action, symbol)
 
     def _state(self) -> dict[str, Any]:
         waiting = dict(self._waiting)
-        return {"estimated": self.estimated.tolist(), "tallies": self.tallies.state_dict(), "waiting": waiting}
+        return {"estimated": self.estimated.tolist(), "tallies": self.counts.state_dict(), "waiting": waiting}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self.estimated = np.array(state["estimated"], dtype=float)
-        self.tallies.load_state_dict(state["tallies"])
+        self.counts.load_state_dict(state["tallies"])
         self._waiting = {str(ticket): float(p) for ticket, p in state["waiting"].items()}
 
 

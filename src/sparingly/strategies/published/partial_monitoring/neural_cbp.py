@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning import schedules
-from sparingly.strategies.families.action_counts import Plays
+from sparingly.learning.networks import Network
+from sparingly.learning.schedules import UpdateSchedule, update_schedule
+from sparingly.strategies.families.action_counts import ActionCounts
 from sparingly.strategies.families.confidence_bound_strategy import ConfidenceBoundStrategy
-from sparingly.strategies.families.confidence_bounds import Comparison
+from sparingly.strategies.families.confidence_bounds import PairComparison
+from sparingly.strategies.families.network_options import NetworkOptions
 from sparingly.strategies.published.partial_monitoring.neural_cbp_presets import differences
 from sparingly.strategies.strategy import Assessment
 
@@ -29,18 +31,17 @@ class NeuralCBP(ConfidenceBoundStrategy):
     game, n_features
         Any game that is not hopeless; a number, or a shape such as (1, 28, 28).
     preset
-        "paper" (the text) or "released" (the code behind the paper's tables); it sets every point on which they differ
-        (`embedding`, `pseudo_count`, `widths`, `ties`, `rate_offset`, `stop`, `objective`, `residuals`: see
-        `Differences`), and each of these is a keyword that wins over it.
+        "paper" (the text) or "released" (the code behind the paper's tables): every point on which they differ.
+    embedding, pseudo_count, widths, ties, rate_offset, stop, objective, residuals
+        One of these points each (see `Differences`); what is given wins over the preset.
     block_size
         How many entries of the gradient the released embedding averages; None: 51 for each channel.
     penalty, alpha
         G starts at penalty I; alpha is in the exploration rate f(t).
     start
         "each": every action once, in order; "informative": only those that tell something.
-    options
-        The differences above, and `network`, `width`, `depth`, `epochs`, `batch`, `learning_rate`, `schedule`,
-        `device` as every neural strategy has them (see `Settings`).
+    network, width, depth, epochs, batch, learning_rate, schedule, device
+        Of the networks and their updates, as every neural strategy has them (see `NetworkOptions`).
 
     Examples
     --------
@@ -69,50 +70,75 @@ class NeuralCBP(ConfidenceBoundStrategy):
         n_features: int | tuple[int, ...],
         *,
         preset: str = "released",
+        embedding: str | None = None,
+        pseudo_count: str | None = None,
+        widths: str | None = None,
+        ties: str | None = None,
+        rate_offset: int | None = None,
+        stop: float | Literal["preset"] | None = "preset",
+        objective: str | None = None,
+        residuals: str | None = None,
         block_size: int | None = None,
         penalty: float = 1.0,
         alpha: float = 1.01,
         start: str = "each",
+        network: Network = "mlp",
+        width: int = 100,
+        depth: int = 2,
+        epochs: int = 40,
+        batch: int = 64,
+        learning_rate: float = 1e-3,
+        schedule: str | UpdateSchedule = "paper",
+        device: str = "cpu",
         seed: int = 0,
-        **options: Any,
     ) -> None:
-        chosen, settings = differences(preset, options)
-        rule: dict[str, Any] = {"alpha": alpha, "ties": chosen.ties, "rate_offset": chosen.rate_offset, "start": start}
-        super().__init__(game, n_features, seed=seed, **rule)
+        named = {"embedding": embedding, "pseudo_count": pseudo_count, "widths": widths, "ties": ties}
+        trained = {"objective": objective, "residuals": residuals}
+        chosen = differences(preset, rate_offset=rate_offset, stop=stop, **named, **trained)
+        super().__init__(
+            game, n_features, alpha=alpha, ties=chosen.ties, rate_offset=chosen.rate_offset, start=start, seed=seed
+        )
         self.differences = chosen
-        self.schedule = schedules.update_schedule(settings.schedule)
-        self.network = settings.eenet(
+        self.schedule = update_schedule(schedule)
+        networks = NetworkOptions(
+            network, width, depth, epochs, batch, learning_rate, schedule, stop=chosen.stop, device=device
+        )
+        self.network = networks.eenet(
             self.shape,
             max(1, self.bounds.n_symbols),
             seed,
-            training=settings.training(chosen.objective),
-            **{"kind": chosen.embedding, "block_size": block_size, "residuals": chosen.residuals},
+            objective=chosen.objective,
+            kind=chosen.embedding,
+            block_size=block_size,
+            residuals=chosen.residuals,
         )
-        self.plays_of = Plays(self.observers, self.network.embedding, penalty=penalty, kind=chosen.pseudo_count)
+        self.action_counts = ActionCounts(
+            self.observers, self.network.embedding, penalty=penalty, kind=chosen.pseudo_count
+        )
         self._last: tuple[int, Tensor, tuple[Tensor, Tensor]] | None = None
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
         outputs, compact = self.network.exploit(X)
         comparison = self.bounds.compare(_numpy(outputs), self._widths(self.network.explore(compact)))
-        prepared = self.plays_of.prepare(compact, comparison.undecided.nonzero()[0])
+        prepared = self.action_counts.prepare(compact, comparison.left.undecided.nonzero()[0])
         return {"comparison": comparison, "outputs": outputs, **prepared}
 
     def _widths(self, errors: Tensor) -> np.ndarray[Any, np.dtype[np.float64]]:
         if not self.bounds.informative:
             return np.zeros((len(errors), 0))
         sizes = _numpy(errors.abs() if self.differences.widths == "absolute" else errors)
-        return np.maximum.reduceat(sizes, self.bounds.starts, axis=1)
+        return np.maximum.reduceat(sizes, self.bounds.elimination.starts, axis=1)
 
-    def _compare(self, assessment: Assessment, row: int) -> tuple[Comparison, int]:
+    def _compare(self, assessment: Assessment, row: int) -> tuple[PairComparison, int]:
         values = assessment.values
         self._last = self.generation, assessment.X[row], (values["outputs"][row], values["compact"][row])
         return values["comparison"], row
 
-    def _plays(self, assessment: Assessment, row: int, action: int) -> float:
-        return self.plays_of.pseudo_count(assessment.values, row, action)
+    def _times_played(self, assessment: Assessment, row: int, action: int) -> float:
+        return self.action_counts.pseudo_count(assessment.values, row, action)
 
     def _count(self, assessment: Assessment, row: int, action: int) -> None:
-        self.plays_of.count(assessment.values, row, action)
+        self.action_counts.count(assessment.values, row, action)
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         target = torch.full((self.bounds.n_symbols,), math.nan)
@@ -124,7 +150,7 @@ class NeuralCBP(ConfidenceBoundStrategy):
 
     def _train(self) -> None:
         self.network.train(self.rng)
-        self.plays_of.settle()
+        self.action_counts.settle()
 
     def _due_in(self) -> int:
         return max(self.schedule.next(self.clock), len(self._start)) - self.clock
@@ -136,11 +162,11 @@ class NeuralCBP(ConfidenceBoundStrategy):
         return {"options": self.differences.as_dict(), "network": self.network.sizes()}
 
     def _learned(self) -> dict[str, Any]:
-        return {"network": self.network.state_dict(), "counts": self.plays_of.state_dict()}
+        return {"network": self.network.state_dict(), "counts": self.action_counts.state_dict()}
 
     def _relearn(self, learned: Mapping[str, Any]) -> None:
         self.network.load_state_dict(learned["network"])
-        self.plays_of.load_state_dict(learned["counts"])
+        self.action_counts.load_state_dict(learned["counts"])
         self._last = None
 
 

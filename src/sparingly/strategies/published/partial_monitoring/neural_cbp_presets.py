@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
-from sparingly.strategies.families.network_options import Settings, one_of, settled
+from sparingly.strategies.families.network_options import check_choice, preset_options
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Differences:
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
-            one_of(choices, **{name: getattr(self, name)})
+            check_choice(choices, **{name: getattr(self, name)})
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -71,12 +70,33 @@ PRESETS = {
 """The paper's text, and the code behind its tables."""
 
 
-def differences(preset: str, options: Mapping[str, Any]) -> tuple[Differences, Settings]:
-    """A preset with the options that are given in its place, and the settings among what is given.
+def differences(
+    preset: str,
+    *,
+    embedding: str | None = None,
+    pseudo_count: str | None = None,
+    widths: str | None = None,
+    ties: str | None = None,
+    rate_offset: int | None = None,
+    stop: float | Literal["preset"] | None = "preset",
+    objective: str | None = None,
+    residuals: str | None = None,
+) -> Differences:
+    """A preset with what is given in its place; a `stop` of None is given, since it makes every epoch.
 
-    >>> chosen, settings = differences("released", {"widths": "absolute", "width": 50})
-    >>> chosen.widths, chosen.ties, settings.width
-    ('absolute', 'lowest', 50)
+    >>> chosen = differences("released", widths="absolute", stop=None)
+    >>> chosen.widths, chosen.ties, chosen.stop
+    ('absolute', 'lowest', None)
     """
-    chosen, settings = settled({name: each.as_dict() for name, each in PRESETS.items()}, preset, options)
-    return Differences(**chosen), replace(settings, stop=chosen["stop"])
+    chosen = preset_options(
+        {name: asdict(each) for name, each in PRESETS.items()},
+        preset,
+        embedding=embedding,
+        pseudo_count=pseudo_count,
+        widths=widths,
+        ties=ties,
+        rate_offset=rate_offset,
+        objective=objective,
+        residuals=residuals,
+    )
+    return Differences(**chosen if stop == "preset" else {**chosen, "stop": stop})

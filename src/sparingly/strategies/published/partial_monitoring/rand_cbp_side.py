@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sparingly.games import Game
 from sparingly.strategies.families.confidence_bounds import Floats
 from sparingly.strategies.families.random_widths import Draws
-from sparingly.strategies.families.side_information_strategy import SideStrategy
+from sparingly.strategies.families.side_information_strategy import SideInformationStrategy
 
 
-class RandCBPside(SideStrategy):
+class RandCBPside(SideInformationStrategy):
     """CBPside with randomised confidence bounds: the first with a guarantee on hard games with side information.
 
     Parameters
@@ -18,8 +16,8 @@ class RandCBPside(SideStrategy):
     sigma, points, eps
         Of the draws: the root U is drawn with probability `eps`, one of `points` - 1 smaller values otherwise.
         With `eps=1` it is CBPside, move for move.
-    options
-        Those of `SideStrategy`.
+    link, penalty, alpha, reach, ties
+        Those of `SideInformationStrategy`.
 
     >>> from sparingly import label_efficient
     >>> RandCBPside(label_efficient(2), n_features=3, link="logistic").draws
@@ -42,10 +40,14 @@ class RandCBPside(SideStrategy):
         sigma: float = 5.0,
         points: int = 10,
         eps: float = 1e-6,
+        link: str = "linear",
+        penalty: float = 0.05,
+        alpha: float = 1.01,
+        reach: float = 2.0,
+        ties: str = "cheapest",
         seed: int = 0,
-        **options: Any,
     ) -> None:
-        super().__init__(game, n_features, seed=seed, **options)
+        super().__init__(game, n_features, link=link, penalty=penalty, alpha=alpha, reach=reach, ties=ties, seed=seed)
         self.draws = Draws(sigma, points, eps)
 
     def _factor(self, root: float) -> Floats | None:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import rel_entr
+from scipy.special import log_ndtr, ndtri_exp, rel_entr
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.games.observers import is_observable, row_basis
+from sparingly.games.geometry import is_observable, row_basis
 from sparingly.strategies.families.confidence_bound_strategy import announced
 from sparingly.strategies.families.confidence_bounds import Bounds, Floats
-from sparingly.strategies.families.featureless_strategy import Featureless
-from sparingly.strategies.published.partial_monitoring.simplex import SimplexGaussian
+from sparingly.strategies.families.featureless_strategy import FeaturelessStrategy
 from sparingly.strategies.strategy import Assessment, Why
 
 
-class TSPM(Featureless):
+class TSPM(FeaturelessStrategy):
     """Thompson sampling for partial monitoring; looks at no feature.
 
     The posterior F(p) is the prior N(0, I / penalty) on the simplex times exp(-sum_a n_a KL(q_a || S_a p)), q_a the
@@ -41,7 +40,7 @@ class TSPM(Featureless):
     >>> for t in range(200):
     ...     decision = strategy.decide(strategy.assess([[0.0]]), 0)
     ...     strategy.learn([0.0], decision.action, "pays" if decision.action == 1 else "fails")
-    >>> int(strategy.tallies.told().argmax())
+    >>> int(strategy.counts.answers().argmax())
     1
     >>> TSPM(label_efficient(2), n_features=1)
     Traceback (most recent call last):
@@ -56,7 +55,7 @@ class TSPM(Featureless):
     name = "tspm"
     summary = "Thompson sampling over outcome distributions, without features"
     reference = "Tsuchiya, Honda, Sugiyama 2020"
-    plays = "games observable by actions that are cheapest somewhere"
+    playable = "games observable by actions that are cheapest somewhere"
     batch, most_batches = 64, 8
 
     def __init__(
@@ -68,22 +67,20 @@ class TSPM(Featureless):
         if not penalty > 0:
             raise ValueError(f"penalty is {penalty}: it must be positive")
         self.penalty, self.R = penalty, R
-        self.bounds = Bounds(game)
         _refuse_unseen(self.bounds, self.name)
-        self._begin_tallies()
         self.walks = 0
         """How often no draw was accepted in time, so that a random walk made one."""
 
     def log_ratio(self, p: Floats) -> Floats:
         """log F(p) - log G(p), `[block]`, for distributions `[block, outcome]`: never positive."""
-        n, q, pi = self.tallies.told_each(), self.tallies.frequencies(), p @ self.signals.T
+        n, q, pi = self.counts.answers_by_symbol(), self.counts.frequencies(), p @ self.signals.T
         return np.asarray((n * ((q - pi) ** 2 / 2 - rel_entr(q, pi))).sum(1))
 
     def draw(self) -> Floats:
         """An outcome distribution from the posterior."""
         S = self.signals
-        B = self.penalty * np.eye(self.game.n_outcomes) + S.T @ (self.tallies.told_each()[:, None] * S)
-        gaussian = SimplexGaussian(B, S.T @ self.tallies.symbols)
+        B = self.penalty * np.eye(self.game.n_outcomes) + S.T @ (self.counts.answers_by_symbol()[:, None] * S)
+        gaussian = SimplexGaussian(B, S.T @ self.counts.symbols)
         for _ in range(self.most_batches):
             p = gaussian.propose(self.batch, self.rng)
             accepted = self.R * self.rng.random(len(p)) < np.exp(self.log_ratio(p))
@@ -101,13 +98,13 @@ class TSPM(Featureless):
         return action, announced(self.game, action, int(best.argmin())), why
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
-        self.tallies.tell(self._place(action), symbol)
+        self.counts.add(action, symbol)
 
     def _state(self) -> dict[str, Any]:
-        return {"tallies": self.tallies.state_dict(), "walks": self.walks}
+        return {"tallies": self.counts.state_dict(), "walks": self.walks}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        self.tallies.load_state_dict(state["tallies"])
+        self.counts.load_state_dict(state["tallies"])
         self.walks = int(state["walks"])
 
 
@@ -124,3 +121,64 @@ def _refuse_unseen(bounds: Bounds, name: str) -> None:
                 f"{name} never plays {game.actions[never[0]]}, which is nowhere the cheapest, and nothing else tells "
                 f"{game.actions[i]} from {game.actions[j]}"
             )
+
+
+class SimplexGaussian:
+    """Density proportional to exp(-p'Bp / 2 + b'p) on distributions p.
+
+    The last coordinate is what the others leave, B = [[Q, r], [r', f]]: the others have precision
+    Q - r1' - 1r' + f11' and linear term f1 - r + b_head - b_last 1.
+
+    >>> gaussian = SimplexGaussian(100 * np.eye(3), 100 * np.array([0.5, 0.3, 0.2]))
+    >>> gaussian.propose(2000, np.random.default_rng(0)).mean(0).round(2).tolist()
+    [0.5, 0.3, 0.2]
+    """
+
+    sweeps = 10
+
+    def __init__(self, B: Floats, b: Floats) -> None:
+        Q, r, f = B[:-1, :-1], B[:-1, -1], B[-1, -1]
+        self.precision = Q - r[:, None] - r[None, :] + f
+        self.linear = f - r + b[:-1] - b[-1]
+        self._root = np.linalg.cholesky(self.precision).T
+        self.mean = np.linalg.solve(self.precision, self.linear)
+
+    def propose(self, n: int, rng: np.random.Generator) -> Floats:
+        """Those of n draws of the unrestricted Gaussian that are distributions, `[at most n, outcome]`."""
+        z = rng.standard_normal((n, len(self.mean)))
+        head = self.mean + np.linalg.solve(self._root, z.T).T
+        p = np.c_[head, 1 - head.sum(1)]
+        return np.asarray(p[(p >= 0).all(1)])
+
+    def walk(self, rng: np.random.Generator, log_weight: Callable[[Floats], float]) -> Floats:
+        """One distribution from this density times a weight, where almost no unrestricted draw would be one.
+
+        Sweeps over the coordinates from the middle of the simplex: each is drawn anew given the others, and the draw
+        is taken with probability weight / old weight, at most 1 (Metropolis within Gibbs).
+        """
+        p = np.full(len(self.mean) + 1, 1 / (len(self.mean) + 1))
+        weight = log_weight(p)
+        for i in np.tile(np.arange(len(self.mean)), self.sweeps):
+            room, moved = p[i] + p[-1], p.copy()
+            sd = self.precision[i, i] ** -0.5
+            mean = p[i] + (self.linear[i] - self.precision[i] @ p[:-1]) * sd**2
+            moved[i] = min(max(_truncated_normal(mean, sd, room, rng.random()), 0.0), room)
+            moved[-1] = room - moved[i]
+            new_weight = log_weight(moved)
+            if rng.random() < np.exp(min(0.0, new_weight - weight)):
+                p, weight = moved, new_weight
+        return p
+
+
+def _truncated_normal(mean: float, sd: float, room: float, u: float) -> float:
+    """A draw, made from a uniform u, of a normal restricted to [0, room], by logarithms so that tails do not vanish.
+
+    scipy.stats.truncnorm takes about fifty times as long for one number, and would change the draws.
+    """
+    low, high = -mean / sd, (room - mean) / sd
+    flip = low > 0
+    if flip:
+        low, high = -high, -low
+    below, above = log_ndtr(low), log_ndtr(high)
+    z = float(ndtri_exp(np.logaddexp(np.log1p(-u) + below, np.log(max(u, 1e-300)) + above)))
+    return mean + sd * (-z if flip else z)

@@ -2,23 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sparingly.games import Game
+from sparingly.learning.fast_gradients import StackedGradients
 from sparingly.learning.label_memory import Memory
-from sparingly.strategies.families.classifier_strategy import Floats, full_expert, told
-from sparingly.strategies.families.network_options import settled
-from sparingly.strategies.published.selective_sampling.committee import Committee, margins
-from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
+from sparingly.learning.networks import Network
+from sparingly.learning.row_independence import pad_block
+from sparingly.learning.training import Training
+from sparingly.strategies.families.classifier_strategy import Floats, full_expert, outcome_distribution
+from sparingly.strategies.families.network_options import NetworkOptions
+from sparingly.strategies.strategy import NEVER, Assessment, Shape, Strategy, Why
 
 VALUES = ("probability", "charged", "cheapest")
 SCALES = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
 """s of the requesters: a pair (model, s) requests the label where the model's two best classes are within s."""
+
+
+class Committee:
+    """Classifiers that are trained once.
+
+    >>> committee = Committee([nn.Linear(2, 3), nn.Linear(2, 3)])
+    >>> committee.probability(torch.zeros(5, 2)).shape
+    (5, 2, 3)
+    """
+
+    def __init__(self, models: Sequence[nn.Module]) -> None:
+        self.models = list(models)
+        self.trained = False
+
+    def probability(self, X: Tensor) -> Floats:
+        """`[rows, model, class]`; a row does not depend on the rows beside it."""
+        rows = pad_block(X)
+        with torch.no_grad():
+            each = [model(rows)[: len(X)].double().softmax(1).numpy() for model in self.models]
+        return np.stack(each, 1)
+
+    def train(self, x: Tensor, target: Tensor, training: Training, rng: np.random.Generator) -> None:
+        """Fit each model to a bootstrap of the labels, by cross-entropy: all at once if they are small and alike."""
+        n, together = len(x), StackedGradients.of(self.models, x, target)
+        drawn = [torch.from_numpy(rng.integers(n, size=n)) for _ in self.models]
+        if together is not None:
+            orders = [torch.stack([rows[rng.permutation(n)] for _ in range(training.epochs)]) for rows in drawn]
+            training.fit_stacked(together, torch.stack(orders))
+        else:
+            for model, rows in zip(self.models, drawn, strict=True):
+                training.fit(model, x[rows], target[rows], rng, divisor=n)
+        self.trained = True
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"models": [model.state_dict() for model in self.models], "trained": self.trained}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        for model, weights in zip(self.models, state["models"], strict=True):
+            model.load_state_dict(weights)
+        self.trained = bool(state["trained"])
+
+
+def margins(probability: Floats) -> Floats:
+    """How far apart the two likeliest classes are, given probabilities with the classes along the last axis.
+
+    >>> margins(np.array([[0.5, 0.25, 0.25]]))
+    array([0.25])
+    """
+    two = np.sort(probability, -1)[..., -2:]
+    return np.asarray(two[..., 1] - two[..., 0])
 
 
 class ALPS(Strategy):
@@ -38,8 +91,8 @@ class ALPS(Strategy):
         How many labels to buy first, and how many models to train on them.
     slack, lead, charge
         D1, D2, and what a pair is charged where it requests: with 0, as in the code read, it asks nearly always.
-    settings
-        `network`, `width`, `depth`, `epochs`, `batch`, `learning_rate`, `stop`.
+    network, width, depth, epochs, batch, learning_rate, stop
+        Of the models and their training, as every neural strategy has them (see `NetworkOptions`).
 
     >>> from sparingly import label_efficient
     >>> strategy = ALPS(label_efficient(2), 3, start=4)
@@ -54,20 +107,46 @@ class ALPS(Strategy):
     name = "alps"
     summary = "asks where models trained on the first labels disagree about what it would cost"
     reference = "DeSalvo, Gentile, Thune 2021"
-    plays = "label-efficient games"
+    playable = "label-efficient games"
     stops_asking = True
     beats_random = False
 
-    def __init__(self, game: Game, n_features: Shape, *, start: int = 100, seed: int = 0, **options: Any) -> None:
+    def __init__(
+        self,
+        game: Game,
+        n_features: Shape,
+        *,
+        start: int = 100,
+        n_models: int = 20,
+        slack: float = 0.5,
+        lead: float = 0.5,
+        charge: float = 0.0,
+        network: Network = "mlp",
+        width: int = 100,
+        depth: int = 2,
+        epochs: int = 40,
+        batch: int = 64,
+        learning_rate: float = 1e-3,
+        stop: float | None = 1e-3,
+        seed: int = 0,
+    ) -> None:
         super().__init__(game, n_features, seed=seed)
         self.expert, self.start = full_expert(game, self.name), start
-        defaults = {"defaults": {"n_models": 20, "slack": 0.5, "lead": 0.5, "charge": 0.0}}
-        self.options, self.settings = settled(defaults, "defaults", options)
-        count = self.options["n_models"]
-        self.models = Committee([self.settings.classifier(self.shape, game.n_outcomes, seed + k) for k in range(count)])
+        self.options = {"n_models": n_models, "slack": slack, "lead": lead, "charge": charge}
+        networks = NetworkOptions(
+            network=network,
+            width=width,
+            depth=depth,
+            epochs=epochs,
+            batch=batch,
+            learning_rate=learning_rate,
+            stop=stop,
+        )
+        self.training = networks.training("cross_entropy")
+        self.models = Committee([networks.classifier(self.shape, game.n_outcomes, seed + k) for k in range(n_models)])
         self.memory = Memory()
-        self.pair_loss, self.model_loss = np.zeros((count, len(SCALES))), np.zeros(count)
-        self.agrees = np.ones(count, dtype=bool)
+        self.pair_loss, self.model_loss = np.zeros((n_models, len(SCALES))), np.zeros(n_models)
+        self.agrees = np.ones(n_models, dtype=bool)
         self._last: tuple[Tensor, Floats, Floats, float] | None = None
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
@@ -113,7 +192,7 @@ class ALPS(Strategy):
         return best if not len(others) or others.min() - loss[best] > self.options["lead"] else None
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
-        target = told(self.game, action, symbol)
+        target = outcome_distribution(self.game, action, symbol)
         if not self.models.trained:
             self.memory.append(x=x, target=target)
             return
@@ -126,10 +205,10 @@ class ALPS(Strategy):
     def _train(self) -> None:
         if self.models.trained or not len(self.memory):
             return
-        self.models.train(self.memory["x"], self.memory["target"], self.settings.training("cross_entropy"), self.rng)
+        self.models.train(self.memory["x"], self.memory["target"], self.training, self.rng)
 
     def _due_in(self) -> int:
-        return self.start - self.clock if self.clock < self.start else 1 if not self.models.trained else 1_000_000
+        return self.start - self.clock if self.clock < self.start else 1 if not self.models.trained else NEVER
 
     def _scores(self, X: Tensor) -> Tensor:
         return torch.from_numpy(self._assess(X)["probability"].mean(1))

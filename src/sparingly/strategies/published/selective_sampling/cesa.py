@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning.networks import normal_mlp
-from sparingly.strategies.families.classifier_strategy import ClassifierStrategy, Floats, told
-from sparingly.strategies.families.network_options import one_of
+from sparingly.learning.networks import Network, normal_mlp
+from sparingly.learning.schedules import UpdateSchedule
+from sparingly.strategies.families.classifier_strategy import ClassifierStrategy, Floats
+from sparingly.strategies.families.network_options import NetworkOptions, check_choice, preset_options
 from sparingly.strategies.strategy import Shape, Why
 
-RELEASED: dict[str, Any] = {"network": normal_mlp, "batch": 1_000_000, "divisor": "labels", "start": "each"}
+ONE_BATCH = 1_000_000
+"""More labels than a stream brings, so that each epoch is one batch."""
+
+CLASSIFIERS: dict[str, dict[str, Any]] = {
+    "published": {"network": "mlp", "batch": 64, "divisor": "features", "start": "none"},
+    "released": {"network": normal_mlp, "batch": ONE_BATCH, "divisor": "labels", "start": "each"},
+}
 """What the released code has beside its rule: one logit and normal weights, all labels in one batch, an early stop by
-the number of labels, and each action once at first."""
+the number of labels, and each action once at first. For the publication, the network that all strategies share."""
 
 
 class Cesa(ClassifierStrategy):
@@ -38,8 +44,10 @@ class Cesa(ClassifierStrategy):
         Scales b.
     positive
         Of two classes, the one whose probability is q; the released code numbers a table's classes in no fixed order.
-    options
-        `network`, `width`, `depth`, `epochs`, `batch`, `learning_rate`, `schedule`, `stop`, `start`, `device`.
+    network, batch, start, divisor
+        Of the classifier (see `ClassifierStrategy`); by default as the rule's publication or code has them.
+    width, depth, epochs, learning_rate, schedule, stop, wait, device
+        Of the classifier and its updates, as every neural strategy has them (see `NetworkOptions`).
 
     >>> from sparingly import label_efficient
     >>> strategy = Cesa(label_efficient(2), 3, rule="published")
@@ -54,14 +62,49 @@ class Cesa(ClassifierStrategy):
     name = "cesa"
     summary = "asks at random, the less the larger the margin"
     reference = "Cesa-Bianchi, Gentile, Zaniboni 2006"
+    rule_options = ("rule",)
+    rule_state = ("counted",)
 
     def __init__(
-        self, game: Game, n_features: Shape, *, rule: str = "released", beta: float = 1.0, **options: Any
+        self,
+        game: Game,
+        n_features: Shape,
+        *,
+        rule: str = "released",
+        beta: float = 1.0,
+        positive: int = 1,
+        network: Network | None = None,
+        width: int = 100,
+        depth: int = 2,
+        epochs: int = 40,
+        batch: int | None = None,
+        learning_rate: float = 1e-3,
+        schedule: str | UpdateSchedule = "paper",
+        stop: float | None = 1e-3,
+        wait: int = 2,
+        device: str = "cpu",
+        start: str | None = None,
+        divisor: str | None = None,
+        seed: int = 0,
     ) -> None:
-        one_of(("published", "released"), rule=rule)
-        self.positive = int(options.pop("positive", 1))
-        super().__init__(game, n_features, **((RELEASED if rule == "released" else {}) | options))
-        self.rule, self.beta = rule, beta
+        check_choice(("published", "released"), rule=rule)
+        chosen = preset_options(CLASSIFIERS, rule, network=network, batch=batch, start=start, divisor=divisor)
+        networks = NetworkOptions(
+            network=chosen["network"],
+            width=width,
+            depth=depth,
+            epochs=epochs,
+            batch=chosen["batch"],
+            learning_rate=learning_rate,
+            schedule=schedule,
+            stop=stop,
+            wait=wait,
+            device=device,
+        )
+        super().__init__(
+            game, n_features, networks=networks, start=chosen["start"], divisor=chosen["divisor"], seed=seed
+        )
+        self.rule, self.beta, self.positive = rule, beta, int(positive)
         self.counted = 0
         """K: the questions whose prediction was wrong (published) or right (released)."""
 
@@ -80,17 +123,6 @@ class Cesa(ClassifierStrategy):
         sentence = "drawn to ask, with probability {chance:.3g}" if asks else "not drawn, with probability {chance:.3g}"
         return asks, Why(sentence, {"chance": chance})
 
-    def _take(self, x: Tensor, action: int, symbol: int) -> None:
-        right = bool(told(self.game, action, symbol)[int(self._scores(x[None]).argmax())] > 0)
+    def _answered(self, x: Tensor, distribution: Tensor) -> None:
+        right = bool(distribution[int(self._scores(x[None]).argmax())] > 0)
         self.counted += right == (self.rule == "released")
-        super()._take(x, action, symbol)
-
-    def _identity(self) -> dict[str, Any]:
-        return super()._identity() | {"rule": self.rule}
-
-    def _state(self) -> dict[str, Any]:
-        return super()._state() | {"counted": self.counted}
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        super()._restore(state)
-        self.counted = int(state["counted"])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,9 +12,53 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.strategies.families.linear_strategy import LinearStrategy
-from sparingly.strategies.families.network_options import one_of
-from sparingly.strategies.published.selective_sampling.surrogates import SURROGATES
+from sparingly.strategies.families.network_options import check_choice
 from sparingly.strategies.strategy import Assessment, Shape, Why
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """A surrogate of the errors: its value for a class, and how often to announce at random, given the scores `[K]`."""
+
+    value: Callable[[Tensor, int], Tensor]
+    gap_map: Callable[[Tensor], float]
+
+
+def margin(scores: Tensor, y: int) -> Tensor:
+    """How far the score of a class is above the best of the others."""
+    others = torch.cat([scores[:y], scores[y + 1 :]])
+    return scores[y] - others.max()
+
+
+def _lead(scores: Tensor) -> float:
+    return float(margin(scores, int(scores.argmax())))
+
+
+def _logistic(scores: Tensor, y: int) -> Tensor:
+    return -scores.log_softmax(0)[y] / math.log(2)
+
+
+def _hinge(scores: Tensor, y: int) -> Tensor:
+    m = margin(scores, y)
+    return (1 - m).clamp_min(0.0) * bool(m <= 0.5)
+
+
+def _smooth_hinge(scores: Tensor, y: int) -> Tensor:
+    m = margin(scores, y)
+    return 1 - 2 * m if m <= 0 else (1 - m).clamp_min(0.0).square()
+
+
+def _half(scores: Tensor) -> float:
+    largest = float(scores.softmax(0).max())
+    return 1 - largest if largest >= 0.5 else 1.0
+
+
+SURROGATES = {
+    "logistic": Surrogate(_logistic, _half),
+    "hinge": Surrogate(_hinge, lambda scores: 1 - max(float(_lead(scores) > 0.5), min(1.0, _lead(scores)))),
+    "smooth_hinge": Surrogate(_smooth_hinge, lambda scores: (1 - min(1.0, _lead(scores))) ** 2),
+}
+"""Base-2 logistic loss, hinge loss that is 0 above a margin of 1/2, and smooth hinge loss, with their gap maps."""
 
 
 class Gappletron(LinearStrategy):
@@ -22,7 +67,7 @@ class Gappletron(LinearStrategy):
     From the publication: scores W x; the announcement is drawn from (1 - a) on the best class and a / K on each, where
     the gap map a keeps the expected errors below the surrogate; a question with
     probability gamma_t = min(1/2, rate / sqrt(t)), the dominating set of the game being the expert alone; steps
-    norm / sqrt(2 sum |gradient|^2) against the gradient over the probability of being told. Our reading: `rate` and
+    norm / sqrt(2 sum |gradient|^2) against the gradient over the probability of asking. Our reading: `rate` and
     the norm 10 are from a later paper's set-up; observations have a 1 appended and are scaled to length 1; with a late
     answer that probability is the one of the round in which it comes.
 
@@ -49,11 +94,21 @@ class Gappletron(LinearStrategy):
     reference = "van der Hoeven, Fusco, Cesa-Bianchi 2021"
     beats_random = False
     unit_length = True
+    rule_state = ("squares",)
 
-    def __init__(self, game: Game, n_features: Shape, *, surrogate: str = "smooth_hinge", **options: Any) -> None:
-        self.rate, self.norm = float(options.pop("rate", 1.0)), float(options.pop("norm", 10.0))
-        super().__init__(game, n_features, **options)
-        one_of(tuple(SURROGATES), surrogate=surrogate)
+    def __init__(
+        self,
+        game: Game,
+        n_features: Shape,
+        *,
+        surrogate: str = "smooth_hinge",
+        rate: float = 1.0,
+        norm: float = 10.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(game, n_features, seed=seed)
+        self.rate, self.norm = float(rate), float(norm)
+        check_choice(tuple(SURROGATES), surrogate=surrogate)
         self.surrogate = surrogate
         self.squares = 0.0
 
@@ -96,10 +151,3 @@ class Gappletron(LinearStrategy):
 
     def _identity(self) -> dict[str, Any]:
         return {"surrogate": self.surrogate}
-
-    def _state(self) -> dict[str, Any]:
-        return super()._state() | {"squares": self.squares}
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        super()._restore(state)
-        self.squares = float(state["squares"])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from sparingly.games import Game
+from sparingly.learning.networks import Network
+from sparingly.learning.schedules import UpdateSchedule
 from sparingly.strategies.families.classifier_strategy import ClassifierStrategy, Floats
-from sparingly.strategies.families.network_options import one_of
-from sparingly.strategies.published.selective_sampling.cesa import RELEASED
+from sparingly.strategies.families.network_options import NetworkOptions, check_choice, preset_options
+from sparingly.strategies.published.selective_sampling.cesa import CLASSIFIERS
 from sparingly.strategies.strategy import Shape, Why
+
+_CLASSIFIERS = {rule: {**classifier, "start": "each"} for rule, classifier in CLASSIFIERS.items()}
 
 
 class Margin(ClassifierStrategy):
@@ -27,8 +29,10 @@ class Margin(ClassifierStrategy):
         "published" or "released".
     theta
         The threshold; by default 1 for logits and 0.1 for probabilities.
-    options
-        `network`, `width`, `depth`, `epochs`, `batch`, `learning_rate`, `schedule`, `stop`, `start`, `device`.
+    network, batch, start, divisor
+        Of the classifier (see `ClassifierStrategy`); by default as the rule's publication or code has them.
+    width, depth, epochs, learning_rate, schedule, stop, wait, device
+        Of the classifier and its updates, as every neural strategy has them (see `NetworkOptions`).
 
     >>> from sparingly import label_efficient
     >>> strategy = Margin(label_efficient(3), 2)
@@ -44,12 +48,46 @@ class Margin(ClassifierStrategy):
     summary = "asks when the two likeliest classes are closer than a fixed threshold"
     reference = "Sculley 2007"
     stops_asking = True
+    rule_options = ("rule",)
 
     def __init__(
-        self, game: Game, n_features: Shape, *, rule: str = "released", theta: float | None = None, **options: Any
+        self,
+        game: Game,
+        n_features: Shape,
+        *,
+        rule: str = "released",
+        theta: float | None = None,
+        network: Network | None = None,
+        width: int = 100,
+        depth: int = 2,
+        epochs: int = 40,
+        batch: int | None = None,
+        learning_rate: float = 1e-3,
+        schedule: str | UpdateSchedule = "paper",
+        stop: float | None = 1e-3,
+        wait: int = 2,
+        device: str = "cpu",
+        start: str | None = None,
+        divisor: str | None = None,
+        seed: int = 0,
     ) -> None:
-        one_of(("published", "released"), rule=rule)
-        super().__init__(game, n_features, **((RELEASED if rule == "released" else {"start": "each"}) | options))
+        check_choice(("published", "released"), rule=rule)
+        chosen = preset_options(_CLASSIFIERS, rule, network=network, batch=batch, start=start, divisor=divisor)
+        networks = NetworkOptions(
+            network=chosen["network"],
+            width=width,
+            depth=depth,
+            epochs=epochs,
+            batch=chosen["batch"],
+            learning_rate=learning_rate,
+            schedule=schedule,
+            stop=stop,
+            wait=wait,
+            device=device,
+        )
+        super().__init__(
+            game, n_features, networks=networks, start=chosen["start"], divisor=chosen["divisor"], seed=seed
+        )
         self.rule = rule
         self.theta = theta if theta is not None else 0.1 if rule == "released" else 1.0
 
@@ -62,6 +100,3 @@ class Margin(ClassifierStrategy):
         numbers = {"margin": self.margin(probability), "theta": self.theta}
         asks = numbers["margin"] < self.theta
         return asks, Why("the margin {margin:.3g} is " + ("" if asks else "not ") + "below {theta:.3g}", numbers)
-
-    def _identity(self) -> dict[str, Any]:
-        return super()._identity() | {"rule": self.rule}

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.eenet import EENet
-from sparingly.strategies.families.classifier_strategy import told
-from sparingly.strategies.families.lead_strategy import GapStrategy
-from sparingly.strategies.families.network_options import one_of
+from sparingly.learning.networks import Network
+from sparingly.learning.schedules import UpdateSchedule
+from sparingly.strategies.families.classifier_strategy import outcome_distribution
+from sparingly.strategies.families.gap_strategy import GapStrategy
+from sparingly.strategies.families.network_options import NetworkOptions, check_choice, preset_options
 from sparingly.strategies.strategy import Shape
 
-_BETA = {"horizon": 10_000, "delta": 0.1, "norm": 1.0}
-"""T, delta and S in beta_t."""
+PRESETS = {
+    "published": {"gamma": 1.0, "threshold": "shrinking", "pseudo_labels": True, "discount": False},
+    "authors": {"gamma": 6.0, "threshold": "constant", "pseudo_labels": False, "discount": True},
+    "released": {"gamma": 6.0, "threshold": "constant", "pseudo_labels": False, "discount": False},
+}
+"""The publication's text, its authors' own code, and the code behind the tables of the NeuralCBP paper."""
 
 
 class Neuronal(GapStrategy):
@@ -43,8 +48,8 @@ class Neuronal(GapStrategy):
         Whether f2 is divided by the questions so far plus one.
     horizon, delta, norm
         T, delta and S in beta_t.
-    settings
-        `network`, `width`, `depth`, `epochs`, `batch`, `learning_rate`, `schedule`, `stop`, `device`.
+    network, width, depth, epochs, batch, learning_rate, schedule, stop, wait, device
+        Of the networks and their updates, as every neural strategy has them (see `NetworkOptions`).
 
     >>> from sparingly import label_efficient
     >>> strategy = Neuronal(label_efficient(3), 4, gamma=3)
@@ -61,20 +66,51 @@ class Neuronal(GapStrategy):
     summary = "asks when two networks together value the two best classes alike"
     reference = "Ban, Agarwal, Wu, Zhu, Weldemariam, Tong, He 2024"
 
-    presets = {  # noqa: RUF012
-        "published": {"gamma": 1.0, "threshold": "shrinking", "pseudo_labels": True, "discount": False, **_BETA},
-        "authors": {"gamma": 6.0, "threshold": "constant", "pseudo_labels": False, "discount": True, **_BETA},
-        "released": {"gamma": 6.0, "threshold": "constant", "pseudo_labels": False, "discount": False, **_BETA},
-    }
-
     def __init__(
-        self, game: Game, n_features: Shape, *, preset: str = "released", seed: int = 0, **options: Any
+        self,
+        game: Game,
+        n_features: Shape,
+        *,
+        preset: str = "released",
+        gamma: float | None = None,
+        threshold: str | None = None,
+        pseudo_labels: bool | None = None,
+        discount: bool | None = None,
+        horizon: int = 10_000,
+        delta: float = 0.1,
+        norm: float = 1.0,
+        network: Network = "mlp",
+        width: int = 100,
+        depth: int = 2,
+        epochs: int = 40,
+        batch: int = 64,
+        learning_rate: float = 1e-3,
+        schedule: str | UpdateSchedule = "paper",
+        stop: float | None = 1e-3,
+        wait: int = 2,
+        device: str = "cpu",
+        seed: int = 0,
     ) -> None:
-        super().__init__(game, n_features, preset=preset, seed=seed, **options)
-        one_of(("constant", "shrinking"), threshold=self.options["threshold"])
-        slack = 2 * math.log(3 * self.options["horizon"] / self.options["delta"])
-        self._slack = math.sqrt(game.n_outcomes) * self.options["norm"] + math.sqrt(slack)
-        self.network: EENet = self.settings.eenet(self.shape, game.n_outcomes, seed)
+        networks = NetworkOptions(
+            network=network,
+            width=width,
+            depth=depth,
+            epochs=epochs,
+            batch=batch,
+            learning_rate=learning_rate,
+            schedule=schedule,
+            stop=stop,
+            wait=wait,
+            device=device,
+        )
+        chosen = preset_options(
+            PRESETS, preset, gamma=gamma, threshold=threshold, pseudo_labels=pseudo_labels, discount=discount
+        )
+        options = {**chosen, "horizon": horizon, "delta": delta, "norm": norm}
+        super().__init__(game, n_features, options=options, networks=networks, seed=seed)
+        check_choice(("constant", "shrinking"), threshold=options["threshold"])
+        self._slack = math.sqrt(game.n_outcomes) * norm + math.sqrt(2 * math.log(3 * horizon / delta))
+        self.network: EENet = networks.eenet(self.shape, game.n_outcomes, seed)
 
     def _estimates(self, X: Tensor) -> dict[str, Tensor]:
         outputs, compact = self.network.exploit(X)
@@ -94,7 +130,7 @@ class Neuronal(GapStrategy):
             self._remember(x, torch.eye(self.game.n_outcomes)[announced])
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
-        self._remember(x, told(self.game, action, symbol))
+        self._remember(x, outcome_distribution(self.game, action, symbol))
 
     def _remember(self, x: Tensor, target: Tensor) -> None:
         then = self._estimated(x)

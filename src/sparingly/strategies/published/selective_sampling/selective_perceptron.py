@@ -44,6 +44,7 @@ class SelectivePerceptron(LinearStrategy):
     summary = "a linear classifier that asks at random, the less the larger its margin"
     reference = "Cesa-Bianchi, Gentile, Zaniboni 2006"
     beats_random = False
+    rule_state = ("mistakes", "longest")
 
     def __init__(self, game: Game, n_features: Shape, *, beta: float = 1.0, seed: int = 0) -> None:
         super().__init__(game, n_features, seed=seed)
@@ -78,10 +79,3 @@ class SelectivePerceptron(LinearStrategy):
         self.weight[best] -= row
         self.mistakes += 1
         self.longest = max(self.longest, float(row.norm()))
-
-    def _state(self) -> dict[str, Any]:
-        return super()._state() | {"mistakes": self.mistakes, "longest": self.longest}
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        super()._restore(state)
-        self.mistakes, self.longest = int(state["mistakes"]), float(state["longest"])

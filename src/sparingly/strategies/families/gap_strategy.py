@@ -1,24 +1,24 @@
-"""What the strategies share that ask when the two best classes are too close."""
+"""Strategies that ask when the two best classes are too close."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning import schedules
+from sparingly.learning.schedules import update_schedule
 from sparingly.strategies.families.classifier_strategy import Floats, full_expert
-from sparingly.strategies.families.network_options import settled
+from sparingly.strategies.families.network_options import NetworkOptions
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
 
-class Network(Protocol):
-    """f1 and f2 with what they have been told."""
+class TwoNetworks(Protocol):
+    """f1 and f2 with the labels they learn from."""
 
     def train(self, rng: np.random.Generator) -> None: ...
     def state_dict(self) -> dict[str, Any]: ...
@@ -31,20 +31,27 @@ class GapStrategy(Strategy):
     A subclass has the two networks (`_estimates`), the weight of f2 (`_weight`) and the threshold (`_threshold`).
     Where errors differ in cost, the class announced is the one of least cost by the values; with uniform costs that is
     the one of highest value.
+
+    Parameters
+    ----------
+    options
+        What distinguishes the forms of the strategy; a state is only taken by one with the same options.
+    networks
+        Of the two networks and their updates.
     """
 
-    plays = "label-efficient games"
+    playable = "label-efficient games"
     stops_asking = True
 
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]]
-    """The forms it has been published in, and the options in which they differ."""
-    network: Network
+    network: TwoNetworks
 
-    def __init__(self, game: Game, n_features: Shape, *, preset: str, seed: int, **options: Any) -> None:
+    def __init__(
+        self, game: Game, n_features: Shape, *, options: Mapping[str, Any], networks: NetworkOptions, seed: int
+    ) -> None:
         super().__init__(game, n_features, seed=seed)
         self.expert = full_expert(game, self.name)
-        self.options, self.settings = settled(self.presets, preset, options)
-        self.schedule = schedules.update_schedule(self.settings.schedule)
+        self.options, self.networks = options, networks
+        self.schedule = update_schedule(networks.schedule)
         self._last: tuple[int, Tensor, dict[str, Any]] | None = None
 
     @abc.abstractmethod
@@ -63,7 +70,7 @@ class GapStrategy(Strategy):
         """The lead, at round `self.clock`, below which it asks."""
 
     def _not_asked(self, x: Tensor, announced: int) -> None:
-        """Told of every announcement, for those who learn from them."""
+        """Called at every announcement, for a strategy that learns from its own."""
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
         estimates = self._estimates(X)
@@ -98,7 +105,7 @@ class GapStrategy(Strategy):
         return {name: value[0] for name, value in self._estimates(x[None]).items()}
 
     def _due_in(self) -> int:
-        return max(self.schedule.next(self.clock), self.settings.first_update(self.game)) - self.clock
+        return max(self.schedule.next(self.clock), self.networks.first_update(self.game)) - self.clock
 
     def _train(self) -> None:
         self.network.train(self.rng)
@@ -107,7 +114,7 @@ class GapStrategy(Strategy):
         return self._estimates(X)["f1"]
 
     def _identity(self) -> dict[str, Any]:
-        return {"options": dict(self.options), "width": self.settings.width, "depth": self.settings.depth}
+        return {"options": dict(self.options), "width": self.networks.width, "depth": self.networks.depth}
 
     def _state(self) -> dict[str, Any]:
         return {"network": self.network.state_dict()}
