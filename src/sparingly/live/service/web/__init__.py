@@ -1,1 +1,1 @@
-"""What stands between HTTP and the routes: middleware, batching, events, error responses."""
+"""What stands between HTTP and the routes: middleware, server-sent events, metrics, error responses."""
