@@ -39,7 +39,7 @@ def test_a_strategy_behind_an_extractor_keeps_the_contract():
         with torch.random.fork_rng():
             torch.manual_seed(1)
             front = nn.Linear(sizes, max(sizes, 2) * 2)
-        return FrozenFeatures(game, n_features, extractor=front, seed=seed, width=20, members=2)
+        return FrozenFeatures(game, n_features, extractor=front, seed=seed, options={"width": 20, "members": 2})
 
     sp.strategies.check(make, short=True)
 

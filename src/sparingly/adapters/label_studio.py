@@ -16,7 +16,7 @@ except ImportError:
     raise ImportError("the Label Studio backend needs the service: pip install 'sparingly[service]'") from None
 
 from sparingly.adapters.label_studio_tasks import WORDS, Choices, features_of, ticket_id
-from sparingly.adapters.recipe import probabilities
+from sparingly.adapters.strategy_factory import probabilities
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.ticket_records import OPEN

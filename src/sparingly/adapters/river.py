@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sparingly.adapters.growing import GrowingStrategy
-from sparingly.adapters.recipe import Recipe
+from sparingly.adapters.growing_strategy import GrowingStrategy
 from sparingly.adapters.river_ensemble import RiverEnsemble
+from sparingly.adapters.strategy_factory import StrategyFactory
 from sparingly.games import Game
 from sparingly.strategies import Sparing
 from sparingly.strategies.strategy import Strategy
@@ -78,8 +78,8 @@ class ActiveClassifier(ActiveLearningClassifier):
             if strategy != "sparing":
                 raise ValueError(f"a river classifier can be the model inside 'sparing', not inside {strategy!r}")
             maker = _SparingWith(inside)
-        recipe = Recipe(maker, options or {}, costs, query_cost, seed or 0)
-        self._play = GrowingStrategy(recipe, classes, max_features=max_features)
+        factory = StrategyFactory(maker, options or {}, costs, query_cost, seed or 0)
+        self._play = GrowingStrategy(factory, classes, max_features=max_features)
         self._asked: dict[str, list[dict[Any, Any]]] = {}
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> tuple[Any, bool]:  # type: ignore[override]

@@ -71,10 +71,12 @@ class RiverEnsemble(Ensemble):
 
     def logits(self, X: Tensor) -> Tensor:
         rows = [dict(enumerate(row)) for row in X.flatten(1).tolist()]
-        told = [[self._told(model.predict_proba_one(dict(x))) for x in rows] for model in self._models]
-        return torch.tensor(told).reshape(self.members, len(X), self.n_classes).clamp(min=LEAST).log()
+        probabilities = [
+            [self._probabilities(model.predict_proba_one(dict(x))) for x in rows] for model in self._models
+        ]
+        return torch.tensor(probabilities).reshape(self.members, len(X), self.n_classes).clamp(min=LEAST).log()
 
-    def _told(self, probability: Mapping[Any, float]) -> list[float]:
+    def _probabilities(self, probability: Mapping[Any, float]) -> list[float]:
         """A binary classifier speaks of True and False, which are 1 and 0."""
         found = [float(probability.get(label, 0.0)) for label in range(self.n_classes)]
         return found if sum(found) > 0 else [1 / self.n_classes] * self.n_classes

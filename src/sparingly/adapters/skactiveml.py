@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from sparingly.adapters.recipe import Named
 from sparingly.adapters.sklearn import SparingClassifier
+from sparingly.adapters.strategy_factory import StrategyOrName
 
 try:
     from skactiveml.base import SingleAnnotatorStreamQueryStrategy
@@ -55,7 +55,7 @@ class SparingQueryStrategy(SingleAnnotatorStreamQueryStrategy):  # type: ignore[
     def __init__(
         self,
         classes: Sequence[Hashable],
-        strategy: Named = "sparing",
+        strategy: StrategyOrName = "sparing",
         costs: Any = None,
         query_cost: float = 1.0,
         missing_label: Any = MISSING_LABEL,
@@ -105,11 +105,11 @@ class SparingQueryStrategy(SingleAnnotatorStreamQueryStrategy):  # type: ignore[
         left, learned = learned.copy(), learned.copy()
         new: list[int] = []
         for place in np.flatnonzero(is_labeled(labels, self.missing_label)).tolist():
-            told = rows[place].tobytes(), labels[place].item()
-            left[told] -= 1
-            if left[told] < 0:
+            example = rows[place].tobytes(), labels[place].item()
+            left[example] -= 1
+            if left[example] < 0:
                 new.append(place)
-                learned[told] += 1
+                learned[example] += 1
         if not new:
             return known
         model = copy.deepcopy(model)

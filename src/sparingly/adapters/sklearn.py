@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparingly.adapters.prefixed import Prefixed
-from sparingly.adapters.recipe import Floats, Named, Recipe, probabilities
+from sparingly.adapters.prefixed_parameters import PrefixedParameters
+from sparingly.adapters.strategy_factory import Floats, StrategyFactory, StrategyOrName, probabilities
 from sparingly.adapters.torch import ModuleOf
 from sparingly.strategies.strategy import Strategy
 
@@ -24,7 +24,7 @@ except ImportError:
     raise ImportError("the scikit-learn adapter needs it: pip install 'sparingly[adapters]'") from None
 
 
-class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: ignore[misc]
+class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # type: ignore[misc]
     """A classifier that knows which labels are worth asking for.
 
     `query(X)` tells which rows to ask about and changes nothing. `update(X, queried)` says that these rows went by and
@@ -48,7 +48,7 @@ class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: igno
         (shape, outputs).
     random_state
         A number; the same one gives the same classifier.
-    **options
+    **prefixed
         `module__name=value` goes to the module when it is made, `strategy__name=value` to the strategy.
 
     Examples
@@ -68,14 +68,14 @@ class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: igno
 
     def __init__(
         self,
-        strategy: Named = "sparing",
+        strategy: StrategyOrName = "sparing",
         *,
         classes: Sequence[Hashable] | None = None,
         costs: Any = None,
         query_cost: float = 1.0,
         module: Any = None,
         random_state: int | None = 0,
-        **options: Any,
+        **prefixed: Any,
     ) -> None:
         self.strategy = strategy
         self.classes = classes
@@ -83,7 +83,7 @@ class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: igno
         self.query_cost = query_cost
         self.module = module
         self.random_state = random_state
-        for name, value in options.items():
+        for name, value in prefixed.items():
             setattr(self, name, value)
 
     # learning
@@ -121,18 +121,18 @@ class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: igno
     def _known(self, y: NDArray[Any], classes: Iterable[Hashable] | None) -> NDArray[Any]:
         if hasattr(self, "classes_"):
             return np.asarray(self.classes_)
-        told = classes if classes is not None else self.classes
-        return np.unique(y) if told is None else np.unique(np.asarray(list(told)))
+        given = classes if classes is not None else self.classes
+        return np.unique(y) if given is None else np.unique(np.asarray(list(given)))
 
     def _begun(self, known: Sequence[Any] | NDArray[Any], n_features: int) -> Strategy:
         """The strategy there is; or one for these classes, which are two unknown ones before any label."""
         there: Strategy | None = getattr(self, "_strategy", None)
         if there is not None and hasattr(self, "classes_"):
             return there
-        recipe = self._recipe()
-        if there is not None and there.game.fingerprint == recipe.game(list(known)).fingerprint:
+        factory = self._factory()
+        if there is not None and there.game.fingerprint == factory.game(list(known)).fingerprint:
             return there
-        fresh = recipe.make(list(known), n_features)
+        fresh = factory.make(list(known), n_features)
         if there is not None:
             fresh.advance(there.clock)
         return fresh
@@ -145,11 +145,11 @@ class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: igno
         awaited.subtract(found)
         return rows.total() - found.total()
 
-    def _recipe(self) -> Recipe:
+    def _factory(self) -> StrategyFactory:
         options = self._options_of("strategy")
         if self.module is not None:
             options["network"] = ModuleOf(self.module, self._options_of("module"))
-        return Recipe(self.strategy, options, self.costs, self.query_cost, self.random_state or 0)
+        return StrategyFactory(self.strategy, options, self.costs, self.query_cost, self.random_state or 0)
 
     # asking
 
@@ -191,9 +191,9 @@ class SparingClassifier(ClassifierMixin, Prefixed, BaseEstimator):  # type: igno
         check_is_fitted(self, "classes_")
         rows = self._rows(X)
         order = np.array(sorted(range(len(rows)), key=lambda row: rows[row].tobytes()))
-        told = np.empty((len(rows), len(self.classes_)))
-        told[order] = probabilities(self._strategy.scores(rows[order]), len(self.classes_))
-        return told
+        found = np.empty((len(rows), len(self.classes_)))
+        found[order] = probabilities(self._strategy.scores(rows[order]), len(self.classes_))
+        return found
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The classes of least expected cost."""

@@ -94,10 +94,10 @@ class Extractor:
     @property
     def fingerprint(self) -> str:
         """Tells this module's weights from any others."""
-        told = hashlib.blake2b(digest_size=8)
+        digest = hashlib.blake2b(digest_size=8)
         for name, value in self.module.state_dict().items():
-            told.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
-        return told.hexdigest()
+            digest.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
 
 
 class FrozenFeatures(Strategy):
@@ -134,12 +134,12 @@ class FrozenFeatures(Strategy):
         *,
         extractor: nn.Module | Extractor,
         of: Callable[..., Strategy] = Sparing,
+        options: Mapping[str, Any] | None = None,
         seed: int = 0,
-        **options: Any,
     ) -> None:
         super().__init__(game, n_features, seed=seed)
         self.extractor = extractor if isinstance(extractor, Extractor) else Extractor(extractor)
-        self.inner = of(game, self.extractor.n_features(self.shape), seed=seed, **options)
+        self.inner = of(game, self.extractor.n_features(self.shape), seed=seed, **(options or {}))
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
         return {"inner": self.inner.assess(self.extractor.features(X))}

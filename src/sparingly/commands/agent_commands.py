@@ -122,8 +122,8 @@ def stats(place: Place, as_json: Annotated[bool, typer.Option("--json", help="Wr
     with store.reading() as connection:
         ticket_counts.update(connection)
     store.close()
-    told = statistics(ticket_counts, store.settings.game)
-    typer.echo(json.dumps(dict(told)) if as_json else "\n".join(_in_words(told)))
+    found = statistics(ticket_counts, store.settings.game)
+    typer.echo(json.dumps(dict(found)) if as_json else "\n".join(_in_words(found)))
 
 
 @agent.command()
@@ -168,19 +168,23 @@ def _shown(payload: Any) -> str:
     return " ".join(str(payload.content).split())
 
 
-def _in_words(told: Statistics) -> list[str]:
+def _in_words(found: Statistics) -> list[str]:
     lines = [
-        f"{told.observations} observations, {told.questions} questions: "
-        f"{told.answered} answered, {told.open} open, {told.skipped} skipped, {told.unknown} unknown"
+        f"{found.observations} observations, {found.questions} questions: "
+        f"{found.answered} answered, {found.open} open, {found.skipped} skipped, {found.unknown} unknown"
     ]
-    if told.accuracy is None or told.accuracy_low is None or told.accuracy_high is None:
+    if found.accuracy is None or found.accuracy_low is None or found.accuracy_high is None:
         lines.append("how often its announcements are right is not known: no question was left to chance")
-        lines.append(f"questions cost {told.questions_cost:g}")
+        lines.append(f"questions cost {found.questions_cost:g}")
     else:
         lines.append(
-            f"its announcements are right {told.accuracy:.1%} of the time "
-            f"({told.accuracy_low:.1%} to {told.accuracy_high:.1%}, from {told.sample:.0f} questions left to chance)"
+            f"its announcements are right {found.accuracy:.1%} of the time "
+            f"({found.accuracy_low:.1%} to {found.accuracy_high:.1%}, from {found.sample:.0f} questions left to chance)"
         )
-        lines.append(f"cost {told.cost:.4g}: questions {told.questions_cost:.4g}, errors about {told.errors_cost:.4g}")
-    lines.append(f"always asking would have cost {told.always_asking:.4g}, never asking about {told.never_asking:.4g}")
+        lines.append(
+            f"cost {found.cost:.4g}: questions {found.questions_cost:.4g}, errors about {found.errors_cost:.4g}"
+        )
+    lines.append(
+        f"always asking would have cost {found.always_asking:.4g}, never asking about {found.never_asking:.4g}"
+    )
     return lines

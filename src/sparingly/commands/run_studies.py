@@ -141,13 +141,13 @@ def costs_in_words(task: Task) -> str:
         return (
             f"{task.dataset}: costs by row (announced) and column (true), both in the order {', '.join(classes)}{price}"
         )
-    told = [
+    sentences = [
         f"announcing {announced} when it is {true} costs {cost:g}"
         for announced, row in zip(classes, task.costs, strict=True)
         for true, cost in zip(classes, row, strict=True)
         if announced != true
     ]
-    return f"{task.dataset}: {', '.join(told)}{price}"
+    return f"{task.dataset}: {', '.join(sentences)}{price}"
 
 
 def _value(text: str) -> Any:
@@ -196,9 +196,9 @@ def _plan(runs: list[Run], to_do: list[Run], estimates: Estimates, workers: int)
     seconds = estimates.total(to_do, workers)
     guessed = sum(not estimates.known(run) for run in to_do)
     rounds = sum(run.task.horizon for run in to_do)
-    told = f"{len(runs)} runs, {len(runs) - len(to_do)} done, {len(to_do)} to do ({rounds:,} rounds)"
+    counts = f"{len(runs)} runs, {len(runs) - len(to_do)} done, {len(to_do)} to do ({rounds:,} rounds)"
     doubt = f" ({guessed} of them guessed)" if guessed else ""
-    return f"{told}: about {in_time(seconds)} with {workers} workers{doubt}"
+    return f"{counts}: about {in_time(seconds)} with {workers} workers{doubt}"
 
 
 def _tell(tally: RunTally, options: RunOptions) -> None:
@@ -222,17 +222,19 @@ def write_report_of(
     from sparingly.experiments.reports.report import make_report, write_report
 
     if (results.folder / "runs.csv").is_file():
-        told, versions = Digest.read(results.folder), []
+        summary_data, versions = Digest.read(results.folder), []
     else:
         known = {study.name: study for study in results.must_exist().studies()}
         for name in chosen or ():
             if name not in known:
                 raise SettingsError(f"there is no study {name!r} in {results.folder}; there are {', '.join(known)}")
-        told = digest(results, [known[name] for name in chosen or known])
-        versions = [f"{name} {version}" for name, version in results.read(told.runs["run"].iloc[0]).versions.items()]
+        summary_data = digest(results, [known[name] for name in chosen or known])
+        versions = [
+            f"{name} {version}" for name, version in results.read(summary_data.runs["run"].iloc[0]).versions.items()
+        ]
     if summary:
-        told.write(summary)
-    return write_report(make_report(told, title=title, reference=reference, versions=versions), out)
+        summary_data.write(summary)
+    return write_report(make_report(summary_data, title=title, reference=reference, versions=versions), out)
 
 
 def describe(name: str) -> str:

@@ -25,7 +25,7 @@ from sparingly.experiments.csv_files import DataError, encode_table, encode_targ
 
 Preprocessing = Literal["paper", "streaming", "encoded"]
 Choice = Literal["paper", "streaming", "encoded", "auto"]
-"""What a run may be told: one of these, or what suits its strategy."""
+"""What a run may be given: one of these, or what suits its strategy."""
 PREPROCESSINGS: tuple[str, ...] = get_args(Preprocessing)
 
 SHA256 = {

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from sparingly.games.game import Game, Symbol
 from sparingly.games.matrices import cost_matrix
 
-Prices = float | Sequence[float] | Mapping[str, float]
 Partition = Sequence[Sequence[int | str]]
 
 _SILENT = "-"

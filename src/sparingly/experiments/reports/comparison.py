@@ -195,12 +195,12 @@ def _digest_of(results: Results, study: Study) -> Digest:
     curves: dict[tuple[str, ...], list[Any]] = {}
     for row in study.rows:
         key = (row.table, Path(row.task.dataset).stem, row.player.shown)
-        told = dict(zip(KEY, key, strict=True))
+        columns = dict(zip(KEY, key, strict=True))
         for seed in complete_seeds(results, study, row):
             run_id = study.at(row, seed).id
             record = results.read(run_id)
-            runs.append(told | {name: value for name, value in record.row(run_id).items() if name not in told})
-            scores.extend(told | {"labels": labels, "f1": f1} for labels, _, f1 in record.f1[:-1])
+            runs.append(columns | {name: value for name, value in record.row(run_id).items() if name not in columns})
+            scores.extend(columns | {"labels": labels, "f1": f1} for labels, _, f1 in record.f1[:-1])
             curves.setdefault(key, []).append(np.cumsum(record.rounds["regret"]))
     return Digest(pd.DataFrame(runs), _regret_curves(curves), _f1_curves(scores))
 

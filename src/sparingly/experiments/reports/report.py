@@ -71,7 +71,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that is told, ready to be written.
+    """Everything that the report says, ready to be written.
 
     Attributes
     ----------
@@ -156,19 +156,19 @@ def write_report(report: Report, path: Path) -> list[Path]:
 def in_words(comparisons: Iterable[Comparison]) -> list[str]:
     """The result in sentences: who was best, by how much, whether it could be luck, and how near the paper is."""
     comparisons = list(comparisons)
-    told = [_one_in_words(comparison) for comparison in comparisons if len(comparison.lines) > 1]
+    sentences = [_one_in_words(comparison) for comparison in comparisons if len(comparison.lines) > 1]
     lines = [(comparison, line) for comparison in comparisons for line in comparison.lines if line.printed]
     if not lines:
-        return told
+        return sentences
     near = [line for _, line in lines if abs(line.ratio - 1) <= CLOSE]
     far = sorted(
         ((c, line) for c, line in lines if abs(line.ratio - 1) > CLOSE), key=lambda pair: abs(math.log(pair[1].ratio))
     )
-    told.append(f"{len(near)} of {len(lines)} mean regrets are within {CLOSE:.0%} of the paper's.")
+    sentences.append(f"{len(near)} of {len(lines)} mean regrets are within {CLOSE:.0%} of the paper's.")
     if far:
         worst = [f"{line.label} on {c.dataset} ({line.ratio:.2f})" for c, line in reversed(far)]
-        told.append("Further off (ours over the paper's): " + ", ".join(worst) + ".")
-    return told
+        sentences.append("Further off (ours over the paper's): " + ", ".join(worst) + ".")
+    return sentences
 
 
 def _one_in_words(comparison: Comparison) -> str:
@@ -227,14 +227,14 @@ def _counts(runs: Any) -> tuple[Counts, ...]:
 
 
 def _counts_in_words(counts: Iterable[Counts]) -> list[str]:
-    told = []
+    sentences = []
     for first, second in pairwise(counts):
         if first.dataset == second.dataset:
             changes = (f"{name} from {first.mean(key):.0f} to {second.mean(key):.0f}" for key, name in CHANGES.items())
-            told.append(
+            sentences.append(
                 f"{first.table}, {first.dataset}: from {first.label} to {second.label}, " + ", ".join(changes) + "."
             )
-    return told
+    return sentences
 
 
 def _times(runs: Any) -> tuple[dict[str, Any], ...]:

@@ -109,8 +109,8 @@ class Run(PlainSettings):
     @property
     def id(self) -> str:
         """Readable, and different for different settings; how tables call the strategy does not matter."""
-        told = self.model_dump(mode="json", exclude={"player": {"label"}})
-        digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
+        settings = self.model_dump(mode="json", exclude={"player": {"label"}})
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
         words = [Path(self.task.dataset).stem, Path(self.player.strategy).stem, *_pairs(self.player.options)]
         return re.sub(r"[^\w.=]+", "-", "-".join([*words, f"seed{self.seed}", digest]))
 

@@ -67,7 +67,7 @@ def run_all(
     pool
         Who computes: `local(...)` or `on_ray(...)`.
     retry
-        Do again what failed before; otherwise it is left out, and told.
+        Do again what failed before; otherwise it is left out, and listed.
     watch
         Called after every run, with whether it went well.
     """
@@ -137,7 +137,8 @@ def _leave_with(runner: int) -> None:
 def on_ray(address: str | None = None, workers: int | None = None) -> Pool:
     """A Ray cluster: the one at an address, or one that is started here and stopped afterwards.
 
-    A task whose worker dies is done again by Ray, up to ten times.
+    A task whose worker dies is done again by Ray, up to ten times; then only this run has failed. With Ray's joblib
+    backend a lost worker would end all runs.
     """
 
     def pool(runs: list[Run]) -> Iterator[Outcome]:

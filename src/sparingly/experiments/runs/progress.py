@@ -61,9 +61,9 @@ class Progress:
         spent = time.monotonic() - self._start
         pace = spent / behind if behind else 1 / self.workers
         rounds = self.rounds - sum(run.task.horizon for run in self.left.values())
-        told = f"{self.n - len(self.left)}/{self.n} runs, {rounds:,}/{self.rounds:,} rounds, {in_time(spent)}"
+        done = f"{self.n - len(self.left)}/{self.n} runs, {rounds:,}/{self.rounds:,} rounds, {in_time(spent)}"
         failed = f", {self.failed} failed" if self.failed else ""
-        return f"{told}, about {in_time(ahead * pace)} to go{failed}"
+        return f"{done}, about {in_time(ahead * pace)} to go{failed}"
 
     def _say(self) -> None:
         self._told = time.monotonic()

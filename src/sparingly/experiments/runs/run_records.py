@@ -69,14 +69,14 @@ class Record:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        told = {
+        description = {
             "format": FORMAT,
             "settings": self.run.model_dump(mode="json", exclude={"player": {"label"}}),
             "versions": self.versions,
             "f1": self.f1,
             "counts": self.counts,
         }
-        metadata = {"sparingly": json.dumps(told, sort_keys=True), "time": json.dumps(self.time)}
+        metadata = {"sparingly": json.dumps(description, sort_keys=True), "time": json.dumps(self.time)}
         columns = {"round": np.arange(len(self.rounds["action"]), dtype=np.int32), **self.rounds}
         table = pa.table({name: pa.array(values) for name, values in columns.items()})
         sink = io.BytesIO()
@@ -89,10 +89,17 @@ class Record:
         import pyarrow.parquet as pq
 
         table = pq.read_table(io.BytesIO(content))
-        told, time = (json.loads(table.schema.metadata[key]) for key in (b"sparingly", b"time"))
+        description, time = (json.loads(table.schema.metadata[key]) for key in (b"sparingly", b"time"))
         rounds = {name: table[name].to_numpy() for name in table.column_names if name != "round"}
-        f1 = [(int(labels), int(t), float(score)) for labels, t, score in told["f1"]]
-        return cls(Run.model_validate(told["settings"]), rounds, f1, told["counts"], told["versions"], time)
+        f1 = [(int(labels), int(t), float(score)) for labels, t, score in description["f1"]]
+        return cls(
+            Run.model_validate(description["settings"]),
+            rounds,
+            f1,
+            description["counts"],
+            description["versions"],
+            time,
+        )
 
     def row(self, run_id: str) -> dict[str, Any]:
         """The run in one row: what it was, and what came out."""

@@ -202,9 +202,9 @@ class Stopwatch:
         return timed
 
     def seconds(self) -> dict[str, float]:
-        told = {name: round(seconds, 4) for name, seconds in self.spent.items()}
+        phases = {name: round(seconds, 4) for name, seconds in self.spent.items()}
         total, cpu = time.perf_counter() - self._start, time.process_time() - self._cpu
-        return told | {"total": round(total, 4), "cpu": round(cpu, 4)}
+        return phases | {"total": round(total, 4), "cpu": round(cpu, 4)}
 
 
 def _stream(run: Run) -> Stream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 
-class Prefixed:
+class PrefixedParameters:
     """Mixed into a scikit-learn estimator: options of its parts are parameters like its own, for clone and searches.
 
     Each is kept as an attribute of its whole name. As everywhere in scikit-learn they are looked at when something is

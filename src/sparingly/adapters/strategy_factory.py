@@ -14,14 +14,14 @@ from sparingly.games.costs import read_costs
 from sparingly.strategies import registered
 from sparingly.strategies.strategy import Strategy
 
-Named = str | Callable[..., Strategy]
+StrategyOrName = str | Callable[..., Strategy]
 """A strategy's name, its class, or a function of (game, n_features, seed=..., **options)."""
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """A strategy in words.
+class StrategyFactory:
+    """Makes the strategy that an adapter was asked for.
 
     Attributes
     ----------
@@ -32,12 +32,12 @@ class Recipe:
     seed
         The strategy's.
 
-    >>> strategy = Recipe(query_cost=0.5).make(["ham", "spam"], n_features=3)
+    >>> strategy = StrategyFactory(query_cost=0.5).make(["ham", "spam"], n_features=3)
     >>> strategy.name, strategy.game.costs.tolist()
     ('sparing', [[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
     """
 
-    strategy: Named = "sparing"
+    strategy: StrategyOrName = "sparing"
     options: Mapping[str, Any] = field(default_factory=dict)
     costs: Any = None
     query_cost: float = 1.0

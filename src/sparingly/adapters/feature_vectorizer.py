@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 SMALLEST = 8
 
 
-class Slots:
-    """A place in a vector for each feature, given out as features appear.
+class FeatureVectorizer:
+    """Turns observations with named features into vectors; each feature gets a place when it first appears.
 
     A number goes to the place of its name; a word is a feature of its own, there or not; what is absent, None or nan
     is 0. The vectors' length doubles when the places run out. Beyond `most` places features share them by their hash.
 
-    >>> slots = Slots()
-    >>> slots.see({"width": 2.0, "colour": "red"})
-    >>> slots.see({"colour": "blue"})
-    >>> slots.vector({"width": 3, "colour": "blue"}).tolist()
+    >>> vectorizer = FeatureVectorizer()
+    >>> vectorizer.see({"width": 2.0, "colour": "red"})
+    >>> vectorizer.see({"colour": "blue"})
+    >>> vectorizer.vector({"width": 3, "colour": "blue"}).tolist()
     [3.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
 

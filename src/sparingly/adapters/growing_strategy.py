@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from sparingly.adapters.recipe import Recipe, probabilities
-from sparingly.adapters.slots import Slots
+from sparingly.adapters.feature_vectorizer import FeatureVectorizer
+from sparingly.adapters.strategy_factory import StrategyFactory, probabilities
 from sparingly.strategies.strategy import Decision, Strategy
 
 Features = Mapping[Any, Any]
@@ -20,7 +20,7 @@ class GrowingStrategy:
 
     Parameters
     ----------
-    recipe
+    factory
         How to make the strategy.
     classes
         Those known from the start; a label is then one of them, or an error.
@@ -29,7 +29,7 @@ class GrowingStrategy:
 
     Examples
     --------
-    >>> growing = GrowingStrategy(Recipe("always_ask"))
+    >>> growing = GrowingStrategy(StrategyFactory("always_ask"))
     >>> growing.decide({"width": 1.0}).asks, growing.classes
     (True, [])
     >>> growing.learn({"width": 1.0}, "cat")
@@ -38,35 +38,37 @@ class GrowingStrategy:
     ['cat', 'dog']
     """
 
-    def __init__(self, recipe: Recipe, classes: Sequence[Hashable] | None = None, *, max_features: int = 4096) -> None:
+    def __init__(
+        self, factory: StrategyFactory, classes: Sequence[Hashable] | None = None, *, max_features: int = 4096
+    ) -> None:
         if classes is not None and len(classes) < 2:
             raise ValueError(f"classes is {list(classes)!r}: there must be two or more, or None if they are not known")
-        if classes is None and recipe.costs is not None:
+        if classes is None and factory.costs is not None:
             raise ValueError("costs are given but not the classes that they are the costs of")
-        self.recipe = recipe
+        self.factory = factory
         self.classes = list(classes or [])
         self._may_grow = classes is None
-        self._slots = Slots(max_features)
+        self._vectorizer = FeatureVectorizer(max_features)
         self._labels: list[tuple[dict[Any, Any], int]] = []
         self._strategy: Strategy | None = None
 
     def decide(self, x: Features) -> Decision:
         """Play one round."""
         strategy = self._fitting(x)
-        return strategy.decide(strategy.assess(self._slots.vector(x)[None]), 0)
+        return strategy.decide(strategy.assess(self._vectorizer.vector(x)[None]), 0)
 
     def learn(self, x: Features, label: Hashable, *, asked: bool = False) -> None:
         """Learn the class of an observation, whenever it was seen; one that was not asked about is a round too."""
-        self._slots.see(x)
+        self._vectorizer.see(x)
         y = self._class(label)
         strategy = self._fitting(x)
         strategy.advance(int(not asked))
-        strategy.learn(self._slots.vector(x), *_answer(strategy, y))
+        strategy.learn(self._vectorizer.vector(x), *_answer(strategy, y))
         self._labels.append((dict(x), y))
 
     def probabilities(self, x: Features) -> dict[Any, float]:
         """How likely each class is that is known by now; changes nothing but the places of new features."""
-        scores = self._fitting(x).scores(self._slots.vector(x)[None])
+        scores = self._fitting(x).scores(self._vectorizer.vector(x)[None])
         return dict(zip(self.classes, probabilities(scores, len(self.classes))[0].tolist(), strict=True))
 
     def _class(self, label: Hashable) -> int:
@@ -79,17 +81,17 @@ class GrowingStrategy:
 
     def _fitting(self, x: Features) -> Strategy:
         """The strategy, with a place for everything that is known."""
-        self._slots.see(x)
+        self._vectorizer.see(x)
         there = self._strategy
-        if there is None or there.n_features < self._slots.size or there.game.n_outcomes < len(self.classes):
+        if there is None or there.n_features < self._vectorizer.size or there.game.n_outcomes < len(self.classes):
             self._strategy = there = self._renewed(there)
         return there
 
     def _renewed(self, old: Strategy | None) -> Strategy:
-        fresh = self.recipe.make(self.classes, self._slots.size)
+        fresh = self.factory.make(self.classes, self._vectorizer.size)
         if old is not None and self._labels:
             answers = [_answer(fresh, y) for _, y in self._labels]
-            fresh.learn_many([self._slots.vector(x) for x, _ in self._labels], answers)
+            fresh.learn_many([self._vectorizer.vector(x) for x, _ in self._labels], answers)
         if old is not None:
             fresh.advance(old.clock)
         return fresh
