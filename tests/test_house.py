@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import sparingly
 
 SOURCE = Path(sparingly.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
+MOST_FILES = 14
+"""In one folder, with its `__init__.py`."""
+PREFIXED = {"SparingClassifier"}
+"""Takes `strategy__name=value` and `module__name=value`, as scikit-learn's and skorch's estimators do."""
 
 
 def _name(path: Path) -> str:
     return str(path.relative_to(SOURCE))
+
+
+def _classes() -> Iterator[tuple[str, ast.ClassDef]]:
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                yield _name(path), node
+
+
+def test_no_folder_is_crowded() -> None:
+    files = defaultdict(list)
+    for path in FILES:
+        files[_name(path.parent)].append(path.name)
+    crowded = {folder: len(names) for folder, names in files.items() if len(names) > MOST_FILES}
+    assert not crowded
 
 
 def test_no_module_has_the_name_of_another() -> None:
@@ -24,11 +44,29 @@ def test_no_module_has_the_name_of_another() -> None:
     assert not {name: places for name, places in homes.items() if len(places) > 1}
 
 
+def test_no_class_has_the_name_of_another() -> None:
+    homes = defaultdict(list)
+    for place, node in _classes():
+        homes[node.name].append(place)
+    assert not {name: places for name, places in homes.items() if len(places) > 1}
+
+
 def test_every_package_says_in_a_sentence_what_it_is() -> None:
     for path in FILES:
         if path.name == "__init__.py":
             described = ast.get_docstring(ast.parse(path.read_text())) or ""
             assert described.partition("\n")[0].endswith("."), f"{_name(path)} does not begin with a sentence"
+
+
+def test_constructors_spell_out_their_arguments() -> None:
+    hidden = [
+        f"{place}: {node.name}(**{method.args.kwarg.arg})"
+        for place, node in _classes()
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__" and method.args.kwarg
+        if node.name not in PREFIXED
+    ]
+    assert not hidden
 
 
 def test_the_design_page_names_every_folder() -> None:
