@@ -14,11 +14,10 @@ from sqlalchemy import Connection
 
 from sparingly.games import Game
 from sparingly.live.agent import answers, leases
-from sparingly.live.agent.agent_settings import AgentSettings, made_settings
+from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits, made_settings
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.features import rows
 from sparingly.live.agent.observations import ObserveCall
-from sparingly.live.agent.question_limits import QuestionLimits
 from sparingly.live.agent.runtime import AgentRuntime
 from sparingly.live.agent.ticket_records import (
     SKIPPED,
@@ -34,7 +33,7 @@ from sparingly.live.agent.ticket_records import (
 )
 from sparingly.live.store import export
 from sparingly.live.store.store import Store, backend_of
-from sparingly.live.training.learner import Learner
+from sparingly.live.training.decider import Learner
 from sparingly.strategies.strategy import Strategy
 
 

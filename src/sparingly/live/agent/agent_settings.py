@@ -13,13 +13,27 @@ from sparingly.games import Game, label_efficient
 from sparingly.games.costs import read_costs
 from sparingly.live.agent.errors import AgentError, checked_text, shortened
 from sparingly.live.agent.features import Schema
-from sparingly.live.agent.question_limits import QuestionLimits
 from sparingly.live.agent.ticket_records import Label
 from sparingly.strategies import registered
 from sparingly.strategies.strategy import Strategy
 
 BY_DEFAULT = ("sparing", "neural_cbp")
 """The strategies that are tried, in this order, when none is named."""
+
+
+@dataclass(frozen=True)
+class QuestionLimits:
+    """When the agent must not ask: it then announces its prediction, and says why."""
+
+    open: int | None = None
+    per_hour: int | None = None
+    per_day: int | None = None
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+                raise AgentError(f"the limit {limit.name} is {value!r}: it must be a whole number or None")
 
 
 @dataclass(frozen=True)
@@ -46,7 +60,7 @@ class AgentSettings:
     def game(self) -> Game:
         return Game(self.costs, self.feedback, actions=self.actions, outcomes=self.outcomes)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema(self.shape, self.names)
 

@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, func, select
 
-from sparingly.live.agent.agent_settings import AgentSettings
+from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits
 from sparingly.live.agent.answers import labelling_action
 from sparingly.live.agent.errors import AgentError, ConflictError, checked_text, shortened
 from sparingly.live.agent.features import Schema, Vector, digest
-from sparingly.live.agent.payloads import checked_payload, payload_row
-from sparingly.live.agent.question_limits import QuestionAllowance
-from sparingly.live.agent.ticket_records import ANNOUNCED, OPEN, Label, Payload, Ticket
+from sparingly.live.agent.ticket_records import ANNOUNCED, OPEN, Label, Payload, Ticket, checked_payload, payload_row
 from sparingly.live.store import journal
-from sparingly.live.store.tables import bulk_insert, observations, payloads, tickets
+from sparingly.live.store.journal import bulk_insert
+from sparingly.live.store.tables import observations, payloads, tickets
 from sparingly.strategies.strategy import Decision
 
 _OURS = re.compile(r"t\.\d+")
 _LONGEST_ID = 200
+_HOUR, _DAY = 3600.0, 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,3 +243,28 @@ def _drawn(settings: AgentSettings, seq: int) -> bool:
         return False
     drawn = hashlib.blake2b(f"{settings.seed} {seq}".encode(), digest_size=8).digest()
     return int.from_bytes(drawn) < settings.audit_rate * 2**64
+
+
+class QuestionAllowance:
+    """Whether a question may be asked now, with those asked in the same call counted."""
+
+    def __init__(self, connection: Connection, limits: QuestionLimits, now: float) -> None:
+        self._left: list[tuple[int, str]] = []
+        count = select(func.count()).select_from(tickets)
+        if limits.open is not None:
+            there = connection.execute(count.where(tickets.c.status == OPEN)).scalar_one()
+            self._left.append((limits.open - there, f"{limits.open} questions may be open at a time"))
+        for limit, span, name in ((limits.per_hour, _HOUR, "an hour"), (limits.per_day, _DAY, "a day")):
+            if limit is not None:
+                since = and_(tickets.c.asks, tickets.c.at > now - span)
+                there = connection.execute(count.where(since)).scalar_one()
+                self._left.append((limit - there, f"{limit} questions may be asked in {name}"))
+        self._asked = 0
+
+    def refusal(self) -> str | None:
+        """The limit that forbids one more question, in words; None if it may be asked, and it is counted."""
+        for left, words in self._left:
+            if self._asked >= left:
+                return words
+        self._asked += 1
+        return None

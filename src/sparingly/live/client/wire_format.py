@@ -14,8 +14,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError, UnknownTicketError
-from sparingly.live.agent.payloads import checked_payload
-from sparingly.live.agent.ticket_records import Entry, Payload, Question, Statistics, Ticket
+from sparingly.live.agent.ticket_records import Entry, Payload, Question, Statistics, Ticket, checked_payload
 
 T = TypeVar("T")
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, Dialect, Table, and_, func, select
 
 from sparingly.live.agent.features import Vector
-from sparingly.live.store.tables import bulk_insert, journal, observations
+from sparingly.live.store.tables import journal, observations
 
 OBSERVED, CORRECTED, REOPENED = "observed", "corrected", "reopened"
 """The kinds of event; the others are the statuses that they lead to."""
@@ -87,3 +89,19 @@ def rewrites(connection: Connection, position: int, upto: int) -> bool:
 def vector(data: bytes, shape: tuple[int, ...]) -> Vector:
     """Features as they were stored."""
     return np.frombuffer(data, dtype="<f4").reshape(shape).astype(np.float32)
+
+
+def bulk_insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows that all name the same columns, two or more; their values go to the driver as they are."""
+    if not rows:
+        return
+    names = tuple(rows[0])
+    values = itemgetter(*names)
+    connection.exec_driver_sql(_insert_statement(table, names, connection.dialect), [values(row) for row in rows])
+
+
+@lru_cache(maxsize=64)
+def _insert_statement(table: Table, names: tuple[str, ...], dialect: Dialect) -> str:
+    quoted = [dialect.identifier_preparer.quote(name) for name in (table.name, *names)]
+    mark = "?" if dialect.paramstyle == "qmark" else "%s"
+    return f"INSERT INTO {quoted[0]} ({', '.join(quoted[1:])}) VALUES ({', '.join([mark] * len(names))})"

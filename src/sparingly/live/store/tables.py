@@ -6,17 +6,11 @@ A ticket's number is the place in the journal at which it was observed; its row 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from operator import itemgetter
-from typing import Any
-
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
     Connection,
-    Dialect,
     Double,
     Index,
     Integer,
@@ -129,22 +123,6 @@ snapshots = Table(
 def features_dropped_upto(connection: Connection) -> int:
     """The event up to which the features of unlabelled observations have been dropped."""
     return int(read_meta(connection, "floor"))
-
-
-def bulk_insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that all name the same columns, two or more; their values go to the driver as they are."""
-    if not rows:
-        return
-    names = tuple(rows[0])
-    values = itemgetter(*names)
-    connection.exec_driver_sql(_insert_statement(table, names, connection.dialect), [values(row) for row in rows])
-
-
-@lru_cache(maxsize=64)
-def _insert_statement(table: Table, names: tuple[str, ...], dialect: Dialect) -> str:
-    quoted = [dialect.identifier_preparer.quote(name) for name in (table.name, *names)]
-    mark = "?" if dialect.paramstyle == "qmark" else "%s"
-    return f"INSERT INTO {quoted[0]} ({', '.join(quoted[1:])}) VALUES ({', '.join([mark] * len(names))})"
 
 
 def _add_shown(connection: Connection) -> None:

@@ -29,11 +29,11 @@ from sparingly.live.training.decider import (
     Decider,
     FollowingDecider,
     InlineDecider,
+    Learner,
     Make,
     SharedDecider,
     keep_snapshot,
 )
-from sparingly.live.training.learner import Learner
 from sparingly.live.training.trainer import PAUSE, Trainer, read_record
 from sparingly.strategies.strategy import Decision, Strategy
 

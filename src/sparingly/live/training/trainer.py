@@ -19,7 +19,7 @@ from typing import IO
 from sparingly.live.agent.agent_settings import maker
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.store.store import Store
-from sparingly.live.training.learner import Learner
+from sparingly.live.training.decider import Learner
 from sparingly.strategies.strategy import Strategy
 
 HEADER = struct.Struct("<QQ")

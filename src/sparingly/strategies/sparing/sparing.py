@@ -14,10 +14,9 @@ from sparingly.learning.networks import Network
 from sparingly.strategies.sparing.ablation import Ablation
 from sparingly.strategies.sparing.beliefs import Beliefs
 from sparingly.strategies.sparing.ensemble import Ensemble
-from sparingly.strategies.sparing.expected_costs import ExpectedCosts
 from sparingly.strategies.sparing.knowledge import Knowledge
 from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
-from sparingly.strategies.sparing.purchase import Offer, PurchaseRule
+from sparingly.strategies.sparing.purchase import ExpectedCosts, Offer, PurchaseRule
 from sparingly.strategies.sparing.watch import Watch
 from sparingly.strategies.strategy import Assessment, Strategy, Why
 

@@ -10,8 +10,7 @@ from fastapi.responses import JSONResponse
 
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError
-from sparingly.live.agent.payloads import checked_payload
-from sparingly.live.agent.ticket_records import Payload, Ticket
+from sparingly.live.agent.ticket_records import Payload, Ticket, checked_payload
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, PRODUCER
 from sparingly.live.service.routes.wire_models import BlockIn, DoneOut, ObservationIn, PayloadIn, TicketIn, TicketsOut
