@@ -28,6 +28,7 @@ def with_data(*arguments):
         with_data("mnist_binary", 60000, 784, 2),
         with_data("fashion_mnist", 60000, 784, 10),
         with_data("cifar10", 20000, 3072, 10),
+        with_data("isear", 7666, 256, 7),
         ("digits", 1797, 64, 10),
         ("river_shuttle", 49097, 9, 2),
         ("image_segments", 2310, 18, 7),
@@ -63,6 +64,27 @@ def test_images_are_scaled_by_fixed_numbers_and_keep_their_test_set():
     assert fashion.min() == -1
     assert fashion.max() == 1
     assert load("cifar10", flat=False).shape == (3, 32, 32)
+
+
+@pytest.mark.data
+def test_texts_come_with_what_language_models_said_of_them():
+    banking, isear = load("banking77"), load("isear", encoder="hashing")
+    assert banking.texts[0] == "I am still waiting on my card?"
+    assert (len(banking), banking.n_classes, banking.classes[banking.y[0]]) == (13083, 77, "card_arrival")
+    assert isear.shape == (512,)
+    right = {name: int((said == isear.y).sum()) for name, said in isear.answers.items()}
+    assert right == {"gpt35": 5393, "llama2_70b": 5231}
+    assert int((isear.answers["llama2_70b"] == -1).sum()) == 241
+    assert int((banking.answers["deepseek_v41_flash"] == banking.y).sum()) == 9719
+
+
+@pytest.mark.data
+def test_clinc_is_there_with_and_without_what_is_out_of_scope():
+    whole, inside = load("clinc150", encoder="hashing"), load("clinc150_in_scope", encoder="hashing")
+    assert (len(whole), whole.n_classes) == (23700, 151)
+    assert (len(inside), inside.n_classes) == (22500, 150)
+    assert "oos" not in inside.classes
+    assert inside.raw.shape == (22500, 512)
 
 
 @pytest.mark.data

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import typer
 
 from sparingly.commands.cost_options import stated_costs
-from sparingly.experiments import datasets, openml
+from sparingly.experiments import array_cache, datasets, openml
 from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.reports.comparison import Digest, complete_seeds, digest
 from sparingly.experiments.runs import paper_studies
@@ -251,4 +251,4 @@ def fetch(name: str) -> Path:
     """Get a data set from OpenML, into the data folder if it can be written, else into the cache."""
     folder = os.environ.get("SPARINGLY_DATA")
     writable = folder and os.access(folder, os.W_OK)
-    return openml.fetch(name, Path(str(folder)) if writable else datasets.cache_folder() / "data")
+    return openml.fetch(name, Path(str(folder)) if writable else array_cache.cache_folder() / "data")

@@ -1,7 +1,8 @@
 """Data sets by name, from a folder or a file or arrays, and what is done to their features.
 
 The paper's data sets are read from the folder that `SPARINGLY_DATA` names. Each file is checked by its sha256
-before it is read; the decoded arrays are kept memory-mapped in a cache, so that a short run starts at once.
+before it is read; the decoded arrays are kept memory-mapped in a cache, so that a short run starts at once. The
+text data sets are read from the same folder and encoded by a text encoder.
 """
 
 from __future__ import annotations
@@ -9,10 +10,8 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-import shutil
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,7 +19,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparingly.encoders import EncodingError, text_encoder
 from sparingly.experiments import openml
+from sparingly.experiments.array_cache import cache_folder, cached, encoded_texts
 from sparingly.experiments.csv_files import DataError, encode_table, encode_target, read_table
 
 Preprocessing = Literal["paper", "streaming", "encoded"]
@@ -29,6 +30,9 @@ Choice = Literal["paper", "streaming", "encoded", "auto"]
 PREPROCESSINGS: tuple[str, ...] = get_args(Preprocessing)
 
 SHA256 = {
+    "banking77.parquet": "126fd5f000a2fc7d4b2027ae858c75f3025631fe99ec09f41859cd05ab690a06",
+    "clinc150.parquet": "36bab737c089a80c9cf37d2a9123e95649049e228ae1f5ca80421a049d0894f5",
+    "isear.parquet": "5af68d1f87e8f55a1f01e564bc1311f8bc356ec650e847e4435dde1413bd602a",
     "adult.parquet": "63fa1caa5a9f0f05465ec30e440ffa694d84847a855c4ff94ea0a6102ec6dde9",
     "cifar10.npz": "0aab6f3b72771f8436c292032210a0ce7ea04bd9fc714d81ab8be8577e8bca30",
     "covertype.parquet": "678487c4a548b43d3d4784adc546dca681c49fb3575b34144fa4c05d87f65a1d",
@@ -37,6 +41,15 @@ SHA256 = {
     "mnist.npz": "e39f9b875422a8d99edbb48287f95e995431f13e9048ce84072eaca7113d162c",
     "shuttle.parquet": "4cef698e9d5a748549333a5278e46e9602390b6a4f7057d036faa990a21735bc",
 }
+
+RECORDED = {"banking77": ("deepseek_v41_flash",), "isear": ("gpt35", "llama2_70b")}
+"""The language models whose answers are recorded with a data set of texts."""
+ORIGINS = {
+    "banking77": "the repository PolyAI-LDN/task-specific-datasets and the Python package taskdistill",
+    "clinc150": "the repository clinc/oos-eval",
+    "isear": "the repositories sinmaniphel/py_isear_dataset and Flitternie/online_cascade_learning",
+}
+"""Where the text data sets come from."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,10 @@ class Dataset:
         Whether the observations are images.
     raw_test, y_test
         The data set's own test set, if it has one.
+    texts
+        The texts that `raw` encodes, if the observations are texts.
+    answers
+        What experts other than the truth have said: by name, `[n]` of class numbers, -1 where one gave no answer.
     """
 
     name: str
@@ -69,6 +86,8 @@ class Dataset:
     image: bool = False
     raw_test: NDArray[Any] | None = None
     y_test: NDArray[np.int64] | None = None
+    texts: tuple[str, ...] | None = None
+    answers: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -112,6 +131,7 @@ def load(
     flat: bool = True,
     target: str | None = None,
     drop: tuple[str, ...] = (),
+    encoder: str | None = None,
 ) -> Dataset:
     """A data set by name, or from a CSV or Parquet file.
 
@@ -127,6 +147,8 @@ def load(
         Images as vectors; otherwise as channels, height, width.
     target, drop
         For a file: the column of the class, and columns to leave out.
+    encoder
+        What turns texts into numbers: `static`, `hashing`, a Hugging Face model; `static` if it is installed.
 
     Examples
     --------
@@ -141,7 +163,7 @@ def load(
     if preprocessing not in PREPROCESSINGS:
         raise DataError(f"there is no preprocessing {preprocessing!r}: it is one of {', '.join(PREPROCESSINGS)}")
     if str(name) in _SOURCES:
-        dataset = _source(str(name))
+        dataset = _encoded(_source(str(name)), encoder)
     elif Path(name).suffix in (".csv", ".parquet", ".pq") or Path(name).is_file():
         if target is None:
             raise DataError(f"{name} needs a target: the name of the column that holds the class")
@@ -184,7 +206,7 @@ def names() -> tuple[str, ...]:
 
 def file_of(name: str) -> str | None:
     """The file that a data set is read from, or None if it comes with a dependency."""
-    stem = "mnist" if name == "mnist_binary" else name
+    stem = name.removesuffix("_binary").removesuffix("_in_scope")
     return next((file for file in SHA256 if Path(file).stem == stem), None)
 
 
@@ -200,14 +222,10 @@ def find(file: str) -> Path:
     raise DataError(f"{file} is not in {folder or 'SPARINGLY_DATA (not set)'}: {_how(file)}")
 
 
-def cache_folder() -> Path:
-    """Where decoded and fetched data are kept: `SPARINGLY_CACHE`, or `sparingly` in the user's cache folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("SPARINGLY_CACHE") or Path(home) / "sparingly")
-
-
 def _how(file: str) -> str:
-    return f"point SPARINGLY_DATA at a folder that holds {file}, or run `sparingly datasets --fetch {Path(file).stem}`"
+    name = Path(file).stem
+    fetched = f"or run `sparingly datasets --fetch {name}`" if name not in ORIGINS else f"made from {ORIGINS[name]}"
+    return f"point SPARINGLY_DATA at a folder that holds {file}, {fetched}"
 
 
 @lru_cache
@@ -258,7 +276,7 @@ def _source(name: str) -> Dataset:
 
 def _table_source(name: str) -> Dataset:
     path = find(f"{name}.parquet")
-    arrays = _cached(path, lambda: _decode_table(path))
+    arrays = cached(_key(path), lambda: _decode_table(path))
     return Dataset(name, arrays["X"], np.asarray(arrays["y"]), tuple(map(str, arrays["classes"])))
 
 
@@ -269,7 +287,7 @@ def _decode_table(path: Path) -> dict[str, NDArray[Any]]:
 
 def _image_source(name: str) -> Dataset:
     path = find(f"{name}.npz")
-    arrays = _cached(path, lambda: _decode_images(path))
+    arrays = cached(_key(path), lambda: _decode_images(path))
     y, y_test = (np.asarray(arrays[part]).astype(np.int64) for part in ("y_train", "y_test"))
     classes = tuple(map(str, range(int(y.max()) + 1)))
     return Dataset(name, arrays["x_train"], y, classes, image=True, raw_test=arrays["x_test"], y_test=y_test)
@@ -312,23 +330,42 @@ def _river_source(name: str) -> Dataset:
     return Dataset(name, table.X, table.y, table.classes)
 
 
-def _cached(path: Path, decode: Callable[[], dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """Decoded arrays, memory-mapped from the cache, made whole or not at all; in memory if it cannot be written."""
-    folder = cache_folder() / "arrays" / f"{path.stem}-{SHA256[path.name][:12]}-1"
-    if not folder.is_dir():
-        arrays = decode()
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            making = Path(tempfile.mkdtemp(dir=folder.parent))
-            for part, array in arrays.items():
-                np.save(making / f"{part}.npy", array)
-            try:
-                making.rename(folder)
-            except OSError:
-                shutil.rmtree(making, ignore_errors=True)
-        except OSError:
-            return arrays
-    return {file.stem: np.load(file, mmap_mode="r") for file in folder.glob("*.npy")} or decode()
+def _text_source(name: str) -> Dataset:
+    import pandas as pd
+
+    frame = pd.read_parquet(find(f"{name}.parquet"))
+    y, classes = encode_target(frame["label"].to_numpy(), "label")
+    places = {label: number for number, label in enumerate(classes)}
+    answers = {
+        expert: np.array([places.get(said, -1) for said in frame[expert]], dtype=np.int64)
+        for expert in RECORDED.get(name, ())
+    }
+    unread = np.empty((len(y), 0), dtype=np.float32)
+    return Dataset(name, unread, y, classes, texts=tuple(frame["text"]), answers=answers)
+
+
+def _without_out_of_scope(name: str) -> Dataset:
+    whole = _source("clinc150")
+    assert whole.texts is not None
+    kept = np.flatnonzero(whole.y != whole.classes.index("oos"))
+    y, places = encode_target(np.array(whole.classes)[whole.y[kept]])
+    return replace(
+        whole, name=name, raw=whole.raw[kept], y=y, classes=places, texts=tuple(whole.texts[i] for i in kept)
+    )
+
+
+def _encoded(dataset: Dataset, encoder: str | None) -> Dataset:
+    """The data set with its texts as numbers."""
+    if dataset.texts is None:
+        return dataset
+    try:
+        return replace(dataset, raw=encoded_texts(dataset.texts, text_encoder(encoder)))
+    except EncodingError as error:
+        raise DataError(str(error)) from error
+
+
+def _key(path: Path) -> str:
+    return f"{path.stem}-{SHA256[path.name][:12]}-1"
 
 
 _SOURCES: dict[str, Callable[[str], Dataset]] = {
@@ -344,4 +381,8 @@ _SOURCES: dict[str, Callable[[str], Dataset]] = {
     "river_shuttle": _river_source,
     "image_segments": _river_source,
     "phishing": _river_source,
+    "banking77": _text_source,
+    "clinc150": _text_source,
+    "clinc150_in_scope": _without_out_of_scope,
+    "isear": _text_source,
 }
