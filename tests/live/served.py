@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import uvicorn
 from PIL import Image
 
 from sparingly.live.service.app import create_app
 from sparingly.live.service.auth.tokens import PRODUCER, ROLES
-from sparingly.live.service.server import Server, address, listen
+from sparingly.live.service.server import Server, address, configured, listen
 from sparingly.live.service.service import Service
 from sparingly.live.service.service_limits import ServiceLimits
 
@@ -41,11 +40,10 @@ class Served:
         return {"authorization": f"Bearer {self.tokens[role]}"}
 
     @contextmanager
-    def on_a_socket(self) -> Iterator[str]:
+    def on_a_socket(self, **options: Any) -> Iterator[str]:
         """The service's address, while it runs."""
         listener = listen("127.0.0.1", 0)
-        config = uvicorn.Config(self.app, log_level="warning", timeout_graceful_shutdown=2)
-        server = Server(config, self.service)
+        server = Server(configured(self.app, grace=2, **options), self.service)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -47,6 +47,10 @@ def serve(
     insecure_cookie: Annotated[
         bool, typer.Option("--insecure-cookie", help="Let the session's cookie travel over plain HTTP.")
     ] = False,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ADDRESS", help="A proxy, or a network of them, whose X-Forwarded-For is believed."),
+    ] = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
 ) -> None:
     """Serve agents over HTTP, with a page on which people answer."""
@@ -55,6 +59,7 @@ def serve(
     from sparingly.live.service.service_limits import ServiceLimits
 
     limits = ServiceLimits(body=max_body, features=max_features, per_second=rate, burst=2 * rate, lease_seconds=lease)
+    proxies = [server.checked_network(proxy) for proxy in trusted_proxy or ()]
     listener = server.listen(host, port)
     service = Service(store, limits, secure_cookie=not insecure_cookie)
     chosen = {"query_cost": query_cost, "strategy": strategy, "audit_rate": audit_rate, "reveal": reveal}
@@ -65,7 +70,7 @@ def serve(
     typer.echo(f"sparingly serves {', '.join(service.agents.names())} at {server.address(listener)}")
     if secret is not None:
         typer.echo(f"first token, an admin's, shown this once: {secret}")
-    server.run(service, listener, log_level=log_level, routers=context.obj)
+    server.run(service, listener, log_level=log_level, routers=context.obj, trusted_proxies=proxies)
 
 
 @token.command("create")

@@ -190,6 +190,36 @@ def test_whoever_comes_too_often_waits(tmp_path):
         assert int(waits) > 0
 
 
+def test_wrong_tokens_never_keep_a_right_one_out(tmp_path):
+    served = Served(str(tmp_path / "store"), ServiceLimits(wrong_per_minute=3))
+    with TestClient(served.app, follow_redirects=False) as client:
+        wrong = {"authorization": "Bearer nonsense"}
+        assert [client.get("/api/agents", headers=wrong).status_code for _ in range(5)] == [401] * 3 + [429] * 2
+        assert client.post("/sign-in", data={"token": "nonsense"}).status_code == 429
+        assert client.get("/api/agents", headers=served.headers(EXPERT)).status_code == 200
+        assert client.post("/sign-in", data={"token": served.tokens[EXPERT]}).status_code == 303
+        assert client.get("/api/agents", headers=wrong).status_code == 429, "a right one gives no new tries"
+
+
+@pytest.mark.parametrize(
+    ("trusted", "forwarded", "codes"),
+    [
+        ((), "203.0.113.{i}", [401, 401, 429]),
+        (("127.0.0.1",), "203.0.113.{i}", [401, 401, 401]),
+        (("127.0.0.0/8",), "203.0.113.{i}, 198.51.100.1", [401, 401, 429]),
+        (("127.0.0.1", "10.0.0.0/8"), "203.0.113.{i}, 10.1.2.3", [401, 401, 401]),
+        (("10.0.0.0/8",), "203.0.113.{i}", [401, 401, 429]),
+    ],
+)
+def test_only_a_trusted_proxy_says_who_calls(tmp_path, trusted, forwarded, codes):
+    """The address is the right-most one that is no trusted proxy; what stands left of it is a stranger's invention."""
+    served = Served(str(tmp_path / "store"), ServiceLimits(wrong_per_minute=2))
+    with served.on_a_socket(trusted_proxies=trusted) as url, httpx.Client() as client:
+        for i, code in enumerate(codes):
+            headers = {"authorization": "Bearer nonsense", "x-forwarded-for": forwarded.format(i=i)}
+            assert client.get(f"{url}/api/agents", headers=headers).status_code == code
+
+
 def test_a_client_that_hangs_up_in_the_middle_harms_no_one(served):
     with served.on_a_socket() as url:
         where = urlsplit(url)

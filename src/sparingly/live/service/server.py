@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import ipaddress
 import socket
 from collections.abc import Sequence
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from sparingly.live.agent.errors import AgentError, StoreError
 from sparingly.live.service.app import create_app
@@ -70,17 +72,46 @@ def first_agent(service: Service, name: str, classes: list[str], settings: dict[
         raise AgentError(f"the agent {name!r} has the classes {there}, not {', '.join(classes)}: choose another name")
 
 
-def run(service: Service, listener: socket.socket, *, log_level: str = "warning", routers: Sequence[str] = ()) -> None:
+def run(
+    service: Service,
+    listener: socket.socket,
+    *,
+    log_level: str = "warning",
+    routers: Sequence[str] = (),
+    trusted_proxies: Sequence[str] = (),
+) -> None:
     """Serve until told to stop; what was begun is finished. `routers` names modules whose routes are served too."""
-    config = uvicorn.Config(
-        create_app(service, routers=[importlib.import_module(name).router for name in routers]),
+    app = create_app(service, routers=[importlib.import_module(name).router for name in routers])
+    Server(configured(app, log_level=log_level, trusted_proxies=trusted_proxies), service).run(sockets=[listener])
+
+
+def configured(
+    app: FastAPI, *, log_level: str = "warning", trusted_proxies: Sequence[str] = (), grace: int = GRACE
+) -> uvicorn.Config:
+    """How the app is served; only proxies that are named here are believed when they say who called them."""
+    return uvicorn.Config(
+        app,
         log_level=log_level,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=grace,
         timeout_keep_alive=30,
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=list(trusted_proxies),
     )
-    Server(config, service).run(sockets=[listener])
+
+
+def checked_network(proxy: str) -> str:
+    """An address or a network, as proxies are named.
+
+    >>> checked_network("10.0.0.0/8"), checked_network("::1")
+    ('10.0.0.0/8', '::1')
+    """
+    try:
+        ipaddress.ip_network(proxy)
+    except ValueError as error:
+        raise AgentError(f"--trusted-proxy {proxy!r} is neither an address nor a network: {error}") from None
+    return proxy
 
 
 def _free_name(service: Service) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hmac
+import ipaddress
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -99,14 +100,13 @@ class Access:
         return Identity(session.token.name, session.token.role, session.token.id, session.csrf)
 
     async def token(self, secret: str, address: str) -> Token:
-        """The token of a secret; wrong ones are counted by address."""
-        if self._wrong_tokens.left(address) < 1:
-            raise HTTPError(429, "too many wrong tokens from this address: wait a minute", {"Retry-After": "60"})
+        """The token of a secret. Wrong ones are counted by address, and never keep a right one out."""
         if self._tokens.is_stale:
             await asyncio.to_thread(self._tokens.refresh)
         token = self._tokens.recall(secret)
         if token is None:
-            self._wrong_tokens.take(address)
+            if self._wrong_tokens.take(network_of(address)):
+                raise HTTPError(429, "too many wrong tokens from this address: wait a minute", {"Retry-After": "60"})
             raise HTTPError(401, "this token is unknown or was revoked", {"WWW-Authenticate": "Bearer"})
         return token
 
@@ -163,6 +163,19 @@ def allowed(*roles: str) -> Any:
         return who
 
     return Depends(caller)
+
+
+def network_of(address: str) -> str:
+    """What one caller may have to itself: an IPv4 address, or the 64 bits of an IPv6 network.
+
+    >>> network_of("203.0.113.7"), network_of("2001:db8:0:7:1:2:3:4"), network_of("unknown")
+    ('203.0.113.7', '2001:db8:0:7::/64', 'unknown')
+    """
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    return str(ipaddress.ip_network((int(parsed), 64), strict=False)) if parsed.version == 6 else address
 
 
 def address_of(connection: HTTPConnection) -> str:
