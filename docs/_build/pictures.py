@@ -157,6 +157,7 @@ LAYERS = (
     (("adapters", "river, scikit-learn, Gymnasium, ..."),),
     (("live", "one strategy serves real people"), ("experiments", "strategies are compared")),
     (("strategies", "who decides whether to ask"),),
+    (("encoders", "rows and texts as numbers"),),
     (("games", "what is played; no torch"), ("learning", "what is learned; torch")),
 )
 """The rooms of the source from top to bottom: each may import from those below it, and none from those beside it."""

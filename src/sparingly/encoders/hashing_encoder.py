@@ -35,8 +35,8 @@ def _projected(counts: Any) -> NDArray[np.float64]:
     place = (mixed % np.uint64(WIDTH)).astype(np.int64)
     place += (np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr)) * WIDTH)[:, None]
     signed = np.where(mixed >> np.uint64(63), 1.0, -1.0) * np.log1p(counts.data)[:, None]
-    sums: NDArray[np.float64] = np.bincount(place.ravel(), weights=signed.ravel(), minlength=counts.shape[0] * WIDTH)
-    return sums.reshape(counts.shape[0], WIDTH)
+    sums = np.bincount(place.ravel(), weights=signed.ravel(), minlength=counts.shape[0] * WIDTH)
+    return np.asarray(sums, dtype=np.float64).reshape(counts.shape[0], WIDTH)
 
 
 def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
