@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,14 @@ def press(page, key):
     """Press a key once the page has done the last thing: a key that comes too early is dropped on purpose."""
     expect(page.locator("body")).not_to_have_class(re.compile("busy"))
     page.keyboard.press(key)
+
+
+def eventually(page, holds, seconds=15):
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(50)
 
 
 def test_answering_by_mouse_by_key_and_back(served, people):
@@ -194,6 +203,68 @@ def test_a_payload_with_script_stays_text(served, people):
     dashboard = people("admin")
     expect(dashboard.locator("#recent")).to_contain_text("<b>bold</b>")
     assert "owned" not in page.title() + dashboard.title()
+
+
+SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 360, "height": 740}}
+INSIDE = """([box, part]) => {
+    part.scrollIntoView({block: "nearest"});
+    const [outer, inner] = [box.getBoundingClientRect(), part.getBoundingClientRect()];
+    const fits = inner.left >= outer.left && inner.right <= outer.right;
+    return fits && inner.top >= outer.top && inner.bottom <= outer.bottom;
+}"""
+
+
+def can_be_seen(page, part):
+    """Whether a part of what is shown can be scrolled into the box, all of it."""
+    return page.evaluate(INSIDE, [page.locator("#shown").element_handle(), part.element_handle()])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_row_of_a_long_table_can_be_read(served, people, size):
+    fields = {f"field {i}": i for i in range(300)}
+    long = {"n" * 60: "v" * 120, "notes": "one\ntwo\n\nfour", "nested": {"a": [1]}, "nothing": None}
+    served.agent.observe([1, 2, 3], payload=long | fields)
+    page = people(viewport=SIZES[size])
+    rows = page.locator("#shown tr")
+    expect(rows).to_have_count(40)
+    assert page.locator("#shown").evaluate("box => box.scrollTop") == 0
+    assert can_be_seen(page, rows.last)
+    assert can_be_seen(page, rows.first)
+    page.get_by_role("button", name="Show all 304 fields").click()
+    expect(rows).to_have_count(304)
+    expect(page.get_by_role("button", name="Show all")).to_be_hidden()
+    assert all(can_be_seen(page, rows.nth(place)) for place in (0, 1, 40, 303))
+    assert page.locator("#shown").evaluate("box => box.scrollWidth - box.clientWidth") == 0
+    assert page.locator("#shown td").nth(2).inner_text() == '{"a":[1]}'
+    styles = page.locator("#shown td").nth(1).evaluate("cell => [getComputedStyle(cell).textAlign, cell.innerText]")
+    assert styles == ["left", "one\ntwo\n\nfour"]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_long_text_begins_at_its_beginning(served, people, size):
+    served.agent.observe([1, 2, 3], payload="\n".join(f"line {i}" for i in range(200)) + "x" * 3000)
+    page = people(viewport=SIZES[size])
+    expect(page.locator("#shown .text")).to_be_visible()
+    top = page.evaluate("document.querySelector('.text').getBoundingClientRect().top")
+    assert top >= page.locator("#shown").bounding_box()["y"]
+    assert page.locator("#shown").evaluate("box => box.scrollWidth - box.clientWidth") == 0
+    page.locator("#shown").focus()
+    page.keyboard.press("End")
+    left = "box => box.scrollHeight - box.clientHeight - box.scrollTop"
+    eventually(page, lambda: page.locator("#shown").evaluate(left) < 2)
+
+
+def test_very_many_numbers_are_opened_in_steps(served, people):
+    agent = served.service.agents.create(
+        "wide", classes=["cat", "dog"], n_features=5000, strategy="always_ask", training="inline"
+    )
+    agent.observe(list(range(5000)))
+    page = people()
+    page.goto(page.url.replace("default", "wide"))
+    for name, count in (("2,000 more of 5,000", 2040), ("2,000 more of 5,000", 4040), ("all 5,000", 5000)):
+        page.get_by_role("button", name=f"Show {name} fields").click()
+        expect(page.locator("#shown tr")).to_have_count(count)
+    assert can_be_seen(page, page.locator("#shown tr").last)
 
 
 def test_an_image_is_shown(served, people):

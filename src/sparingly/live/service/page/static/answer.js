@@ -3,6 +3,7 @@
 
 const LETTERS = "abcefghijklmnopqrtvwxyz"; // not d, s and u, which have their own meaning
 const SHORTCUTS = [..."123456789", ...LETTERS];
+const FIELDS = { first: 40, more: 2000 };
 
 let question = null;
 let keys = [];
@@ -68,7 +69,10 @@ function draw(found) {
   const guess = found.prediction;
   $("hint").textContent = guess === null ? "" : `The agent would say ${guess}.`;
   show($("hint"), guess !== null);
-  $("shown").replaceChildren(...shown(found));
+  if (another) {
+    $("shown").replaceChildren(shown(found));
+    $("shown").scrollTop = 0;
+  }
   keys = shortcuts(found.choices);
   $("choices").replaceChildren(...found.choices.map(choice));
   $("choices").dataset.many = found.choices.length > 6 ? "yes" : "no";
@@ -110,19 +114,41 @@ function shown({ payload, features, feature_names: names }) {
   if (payload && payload.kind === "image") {
     const image = make("img", { alt: "The image to classify", src: `data:${payload.media};base64,${payload.image}` });
     image.addEventListener("load", () => image.classList.toggle("small", image.naturalWidth < 200));
-    return [image];
+    return make("div", { className: "content" }, image);
   }
-  if (payload && payload.kind === "text") return [make("div", { className: "text", text: payload.text })];
-  const fields = payload ? Object.entries(payload.fields) : named(features, names);
-  const few = fields.slice(0, 40);
-  const rows = few.map(([name, value]) =>
-    make("tr", {}, make("th", { scope: "row", text: name }), make("td", { text: value === null ? "–" : String(value) })),
-  );
-  const table = make("table", { className: "fields" }, make("caption", { className: "unseen", text: "What is known" }));
-  table.append(make("tbody", {}, ...rows));
-  return fields.length > few.length
-    ? [table, make("p", { className: "muted", text: `and ${number(fields.length - few.length)} more numbers` })]
-    : [table];
+  const wide = make("div", { className: "content wide" });
+  if (payload && payload.kind === "text") wide.append(make("div", { className: "text", text: payload.text }));
+  else wide.append(...table(payload ? Object.entries(payload.fields) : named(features, names)));
+  return wide;
+}
+
+/** A table of fields, the first of them at once and the others on request. */
+function table(fields) {
+  const body = make("tbody");
+  const more = make("button", { type: "button", className: "quiet more" });
+  const grow = (count) => {
+    const begin = body.rows.length;
+    body.append(...fields.slice(begin, begin + count).map(row));
+    const left = fields.length - body.rows.length;
+    show(more, left > 0);
+    more.textContent =
+      left > FIELDS.more
+        ? `Show ${number(FIELDS.more)} more of ${number(fields.length)} fields`
+        : `Show all ${number(fields.length)} fields`;
+    return body.rows[begin];
+  };
+  more.addEventListener("click", () => {
+    const first = grow(FIELDS.more);
+    first.tabIndex = -1;
+    first.focus({ preventScroll: true });
+  });
+  grow(FIELDS.first);
+  return [make("table", { className: "fields", "aria-label": "What is known" }, body), more];
+}
+
+function row([name, value]) {
+  const text = value === null ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value);
+  return make("tr", {}, make("th", { scope: "row", text: name }), make("td", { text }));
 }
 
 function named(features, names) {
