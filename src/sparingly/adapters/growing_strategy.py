@@ -7,6 +7,7 @@ from typing import Any
 
 from sparingly.adapters.feature_vectorizer import FeatureVectorizer
 from sparingly.adapters.strategy_factory import StrategyFactory, probabilities
+from sparingly.games.matrices import check_class
 from sparingly.strategies.strategy import Decision, Strategy
 
 Features = Mapping[Any, Any]
@@ -45,6 +46,8 @@ class GrowingStrategy:
             raise ValueError(f"classes is {list(classes)!r}: there must be two or more, or None if they are not known")
         if classes is None and factory.costs is not None:
             raise ValueError("costs are given but not the classes that they are the costs of")
+        for name in classes or ():
+            check_class(name)
         self.factory = factory
         self.classes = list(classes or [])
         self._may_grow = classes is None
@@ -76,6 +79,7 @@ class GrowingStrategy:
             return self.classes.index(label)
         if not self._may_grow:
             raise ValueError(f"label {label!r} is none of the classes {', '.join(map(repr, self.classes))}")
+        check_class(label)
         self.classes.append(label)
         return len(self.classes) - 1
 

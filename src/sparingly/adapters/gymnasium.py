@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.games import Game, label_efficient
-from sparingly.games.costs import read_costs
+from sparingly.games.costs import check_prices, read_costs
 
 try:
     import gymnasium
@@ -135,6 +135,7 @@ def task(
 
     data = load(dataset, preprocessing, flat=flat)  # type: ignore[arg-type]
     game = label_efficient(data.n_classes, costs=read_costs(costs, data.classes), query_cost=query_cost)
+    check_prices(game)
     return PartialMonitoringEnv(game, lambda seed: stream(data, seed, horizon))
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.games import Game, label_efficient
-from sparingly.games.costs import read_costs
+from sparingly.games.costs import check_prices, read_costs
+from sparingly.games.matrices import check_class
 from sparingly.strategies import registered
 from sparingly.strategies.strategy import Strategy
 
@@ -45,9 +46,12 @@ class StrategyFactory:
 
     def game(self, classes: Sequence[Any]) -> Game:
         """The game of these classes; of two if there are fewer, so that one can begin before any is known."""
-        if len(classes) < 2:
-            return label_efficient(2, query_cost=self.query_cost)
-        return label_efficient(len(classes), costs=read_costs(self.costs, classes), query_cost=self.query_cost)
+        for name in classes:
+            check_class(name)
+        costs = read_costs(self.costs, classes) if len(classes) > 1 else None
+        game = label_efficient(max(2, len(classes)), costs=costs, query_cost=self.query_cost)
+        check_prices(game)
+        return game
 
     def make(self, classes: Sequence[Any], n_features: int | tuple[int, ...]) -> Strategy:
         return self._maker()(self.game(classes), n_features, seed=self.seed, **self.options)

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparingly.games.game import Game
+
 ANNOUNCED, TRUE, COST = "announced", "true", "cost"
 FILE_ENDINGS = (".csv", ".toml", ".json")
 _NAMED_PARTS = re.compile(rf"(?:^|,)\s*({ANNOUNCED}|{TRUE}|{COST})\s*=(.*?)(?=,\s*(?:{ANNOUNCED}|{TRUE}|{COST})\s*=|$)")
@@ -70,6 +72,20 @@ records such as {"announced": "ham", "true": "spam", "cost": 1}
         records = [_parse_named(one, classes) if isinstance(one, str) else one for one in costs]
         return _from_records(records, classes)
     return _from_matrix(costs, classes)
+
+
+def check_prices(game: Game) -> None:
+    """Refuse a question that pays whoever asks it: in theory it is a game, in practice a slip.
+
+    >>> from sparingly.games import label_efficient
+    >>> check_prices(label_efficient(2, query_cost=-1.0))
+    Traceback (most recent call last):
+    ...
+    ValueError: the price of 'ask the expert' is -1: it must not be negative
+    """
+    for action, price in enumerate(game.costs.min(axis=1)[game.n_outcomes :], start=game.n_outcomes):
+        if price < 0:
+            raise ValueError(f"the price of {game.actions[action]!r} is {price:g}: it must not be negative")
 
 
 # text

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import unicodedata
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+LONGEST_NAME = 200
 _AXES = "rows are actions and columns are outcomes"
 
 
@@ -79,6 +82,28 @@ def checked_names(names: Sequence[str] | None, kind: str, size: int, other_size:
         if first.setdefault(name, i) != i:
             raise ValueError(f"{kind}s[{i}] is {name!r}, the name of {kind} {first[name]}: names must differ")
     return names
+
+
+def check_class(name: Any) -> None:
+    """Refuse the name of a class that a person cannot see, a database cannot keep, or a line cannot hold.
+
+    >>> check_class("  ")
+    Traceback (most recent call last):
+    ...
+    ValueError: class '  ' has no visible character
+    """
+    if not isinstance(name, str):
+        if isinstance(name, float) and not math.isfinite(name):
+            raise ValueError(f"class {name} is not a finite number")
+        return
+    if any(unicodedata.category(c) == "Cs" for c in name):
+        raise ValueError(f"class {name[:60]!r} is not valid Unicode: it has half of a surrogate pair")
+    if any(unicodedata.category(c) == "Cc" for c in name):
+        raise ValueError(f"class {name[:60]!r} has a control character")
+    if not any(c.isprintable() and not c.isspace() for c in name):
+        raise ValueError(f"class {name[:60]!r} has no visible character")
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"class {name[:60]!r}... has {len(name)} characters: {LONGEST_NAME} are the most")
 
 
 def _rows(matrix: Any, name: str, axes: str) -> list[list[Any]]:

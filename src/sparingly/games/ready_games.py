@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparingly.games.game import Game, Symbol
-from sparingly.games.matrices import cost_matrix
+from sparingly.games.matrices import check_class, cost_matrix
 
 Partition = Sequence[Sequence[int | str]]
 
@@ -211,6 +211,8 @@ def _announcements(
     size = next(iter(sizes.values()))
     if size < 2:
         raise ValueError(f"a label-efficient game needs two or more classes, not {size}")
+    for name in classes if classes is not None else ():
+        check_class(name)
     names = [str(name) for name in classes] if classes is not None else [str(i) for i in range(size)]
     return (matrix if costs is not None else 1 - np.eye(size)), names
 

@@ -186,14 +186,14 @@ def test_one_nonsensical_call_among_forty_fails_alone(served, body):
 
 
 def test_a_failure_in_deciding_on_one_observation_is_its_callers_alone(served, monkeypatch):
-    decide = type(served.agent._get_decider()).decide
+    decide = type(served.agent._runtime.decider).decide
 
     def fails_on_seven(self, block):
         if any(x[0] == 7 for x in block):
             raise ZeroDivisionError
         return decide(self, block)
 
-    monkeypatch.setattr(type(served.agent._get_decider()), "decide", fails_on_seven)
+    monkeypatch.setattr(type(served.agent._runtime.decider), "decide", fails_on_seven)
 
     async def observe_all():
         calls = [served.service.observe(served.agent, [[float(i), 0.0, 0.0]], [None], [None]) for i in range(10)]

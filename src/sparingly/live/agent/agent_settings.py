@@ -10,12 +10,16 @@ from functools import cached_property
 from typing import Any
 
 from sparingly.games import Game, label_efficient
-from sparingly.games.costs import read_costs
-from sparingly.live.agent.errors import AgentError, checked_text, shortened
+from sparingly.games.costs import check_prices, read_costs
+from sparingly.games.matrices import check_class
+from sparingly.live.agent.errors import AgentError, shortened
 from sparingly.live.agent.features import Schema
 from sparingly.live.agent.ticket_records import Label
 from sparingly.strategies import registered
 from sparingly.strategies.strategy import Strategy
+
+_TOO_LARGE = 2**63
+"""Whole numbers from here on do not fit into a column of a database."""
 
 BY_DEFAULT = ("sparing", "neural_cbp")
 """The strategies that are tried, in this order, when none is named."""
@@ -32,8 +36,10 @@ class QuestionLimits:
     def __post_init__(self) -> None:
         for limit in fields(self):
             value = getattr(self, limit.name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-                raise AgentError(f"the limit {limit.name} is {value!r}: it must be a whole number or None")
+            if value is not None and not _is_whole(value):
+                raise AgentError(
+                    f"the limit {limit.name} is {shortened(value)}: it must be a whole number below 2**63, or None"
+                )
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,9 @@ def made_settings(
     """The settings of a new agent; the parameters are those of `Agent`."""
     instance = strategy if isinstance(strategy, Strategy) else None
     names = checked_classes(classes)
+    for what, value in (("seed", seed), ("keep", keep)):
+        if not _is_whole(value):
+            raise AgentError(f"{what} is {shortened(value)}: it must be a whole number from 0 to 2**63 - 1")
     if game is None:
         game = _game(names, costs, query_cost) if instance is None else instance.game
     _check_game(game, names, costs, query_cost, instance)
@@ -143,16 +152,30 @@ def made_settings(
 
 
 def checked_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
-    """The classes, two or more, all different."""
+    """The classes, two or more, all different also without the spaces around them, as a person reads them.
+
+    >>> checked_classes(["cat", "cat "])
+    Traceback (most recent call last):
+    ...
+    sparingly.live.agent.errors.AgentError: class 'cat ' is named twice
+    """
     if isinstance(classes, str) or not isinstance(classes, Sequence):
-        raise AgentError(f"classes is {classes!r}: give the names of two or more classes")
+        raise AgentError(f"classes is {shortened(classes)}: give the names of two or more classes")
+    seen: set[str | float] = set()
     for name in classes:
         if not isinstance(name, str | int | float | bool):
             raise AgentError(f"class {shortened(name)} must be a string or a number")
-        if isinstance(name, str):
-            checked_text("class", name)
-        if [str(other) for other in classes].count(str(name)) > 1:
+        if isinstance(name, int) and abs(name) >= _TOO_LARGE:
+            raise AgentError(f"class {shortened(name)} is too large a number: it must be below 2**63")
+        try:
+            check_class(name)
+        except ValueError as error:
+            raise AgentError(str(error)) from None
+        # JSON has no difference between 1 and 1.0, nor has a command line between 1 and "1".
+        spelled = {str(name).strip()} if isinstance(name, str | bool) else {str(name), name}
+        if seen & spelled:
             raise AgentError(f"class {name!r} is named twice")
+        seen |= spelled
     if len(classes) < 2:
         raise AgentError(f"an agent needs two or more classes, not {len(classes)}")
     return tuple(classes)
@@ -167,7 +190,7 @@ def choose_strategy(game: Game, shape: tuple[int, ...] | None, options: Mapping[
         try:
             registered()[name](game, shape or 2, seed=seed, **options)
             return name
-        except ValueError as error:
+        except (ValueError, RuntimeError, MemoryError) as error:
             refusals.append(f"{name}: {error}")
     raise AgentError(f"no strategy plays this game ({'; '.join(refusals) or 'none is registered'}): name one")
 
@@ -206,6 +229,10 @@ def _check_game(game: Game, classes: Sequence[Label], costs: Any, query_cost: fl
         raise AgentError("an agent needs a game whose first actions announce the classes and whose others ask")
     if game.n_outcomes != len(classes):
         raise AgentError(f"the game has {game.n_outcomes} outcomes for {len(classes)} classes")
+    try:
+        check_prices(game)
+    except ValueError as error:
+        raise AgentError(str(error)) from None
     if instance is not None and instance.game != game:
         raise AgentError("the strategy plays another game than the one given")
     if instance is not None and costs is not None and (_game(classes, costs, query_cost).costs != game.costs).any():
@@ -243,7 +270,7 @@ def try_strategy(settings: AgentSettings, instance: Strategy | None) -> None:
     if settings.shape is not None and instance is None:
         try:
             maker(settings, None)()
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RuntimeError, MemoryError) as error:
             raise AgentError(f"strategy {settings.strategy!r} refuses these settings: {error}") from None
 
 
@@ -253,9 +280,13 @@ def checked_training(training: str) -> str:
     return training
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_LARGE
+
+
 def _rate(rate: float) -> float:
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
-        raise AgentError(f"audit_rate is {rate!r}: it must be between 0 and 1")
+        raise AgentError(f"audit_rate is {shortened(rate)}: it must be between 0 and 1")
     return float(rate)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from sparingly.games import Game
-from sparingly.live.agent.errors import AgentError, ConflictError, UnknownTicketError
+from sparingly.live.agent.errors import AgentError, ConflictError, UnknownTicketError, is_storable, shortened
 from sparingly.live.agent.ticket_records import ANNOUNCED, ANSWERED, OPEN, SKIPPED, UNKNOWN, WITHDRAWN, Label
 from sparingly.live.store import journal
 from sparingly.live.store.tables import features_dropped_upto, observations, passes, tickets
@@ -34,9 +34,11 @@ class Change:
 
 def find(connection: Connection, ticket_id: str) -> Any:
     """The row of a ticket."""
-    row = connection.execute(select(tickets).where(tickets.c.id == str(ticket_id))).first()
+    row = None
+    if is_storable(ticket_id):
+        row = connection.execute(select(tickets).where(tickets.c.id == str(ticket_id))).first()
     if row is None:
-        raise UnknownTicketError(f"there is no ticket {ticket_id!r}")
+        raise UnknownTicketError(f"there is no ticket {shortened(ticket_id)}")
     return row
 
 
@@ -51,7 +53,7 @@ def meaning(game: Game, classes: Sequence[Label], action: int, answer: Any) -> M
         place = symbols.index(answer)
         meant = [label for label, symbol in enumerate(game.feedback[asked]) if symbol == answer]
         return Meaning(asked, place, meant[0] if len(meant) == 1 else None)
-    raise AgentError(f"class {answer!r} is unknown: the classes are {', '.join(map(str, classes))}")
+    raise AgentError(f"class {shortened(answer)} is unknown: the classes are {', '.join(map(str, classes))}")
 
 
 def labelling_action(game: Game) -> int:

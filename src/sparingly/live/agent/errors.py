@@ -59,3 +59,15 @@ def checked_text(what: str, text: str) -> str:
     except UnicodeEncodeError:
         raise AgentError(f"{what} {text[:60]!r} is not valid Unicode: it has half of a surrogate pair") from None
     return text
+
+
+def is_storable(value: Any) -> bool:
+    """Whether a value's text can be in a column of a database: neither NUL nor half of a surrogate pair is in it.
+
+    >>> is_storable("t.1"), is_storable("\\0"), is_storable("\\ud800")
+    (True, False, False)
+    """
+    try:
+        return b"\0" not in str(value).encode()
+    except ValueError:
+        return False

@@ -68,11 +68,18 @@ def checked_id(given: Any) -> str | None:
     """The caller's own id as text."""
     if given is None:
         return None
-    if isinstance(given, bool) or not isinstance(given, str | int) or not str(given).strip():
+    if isinstance(given, bool) or not isinstance(given, str | int):
         raise AgentError(f"id {shortened(given)} must be a string or a whole number")
-    if len(str(given)) > _LONGEST_ID or "\0" in str(given):
-        raise AgentError(f"id {str(given)[:40]!r}... is longer than {_LONGEST_ID} characters or has a zero in it")
-    return checked_text("id", str(given))
+    if isinstance(given, int) and abs(given) >= 10 ** (_LONGEST_ID - 1):
+        raise AgentError(f"id {shortened(given)} has too many digits: {_LONGEST_ID} characters are the most")
+    text = checked_text("id", str(given))
+    if not text.strip():
+        raise AgentError(f"id {text[:40]!r} is blank")
+    if len(text) > _LONGEST_ID:
+        raise AgentError(f"id {text[:40]!r}... has {len(text)} characters: {_LONGEST_ID} are the most")
+    if "\0" in text:
+        raise AgentError(f"id {text[:40]!r} has the character NUL, which databases cannot keep")
+    return text
 
 
 Request = list[Observation] | Exception

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from sparingly.live.agent.agent import Agent
+from sparingly.live.agent.errors import AgentError, shortened
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, ROLES
 from sparingly.live.service.routes.wire_models import (
@@ -37,6 +38,8 @@ async def create_agent(body: AgentIn, here: Here, who: Admin) -> Json:
     """Make another agent; its features are learned from the first observation if they are not told."""
     settings = body.model_dump()
     name = settings.pop("name")
+    if body.n_features is not None and body.n_features > here.limits.features:
+        raise AgentError(f"n_features is {shortened(body.n_features)}: {here.limits.features} are the most")
     agent = await here.call(here.agents.create, name, **settings)
     await here.call(here.audit.note, who, "made an agent", agent=name, detail=", ".join(map(str, agent.classes)))
     return _described(here, name, agent)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 from sparingly.live.agent.ticket_records import Answered, Entry, Statistics, Ticket, Waiting
 
 Label = StrictBool | StrictInt | StrictFloat | StrictStr
+Count = Annotated[StrictInt, Field(ge=0, lt=2**63)]
 Id = Annotated[StrictStr, Field(min_length=1, max_length=200)]
 
 
@@ -116,7 +117,7 @@ class BoardOut(BaseModel):
 class CostIn(Strict):
     announced: Label
     true: Label
-    cost: float = Field(allow_inf_nan=False)
+    cost: StrictFloat = Field(ge=0, allow_inf_nan=False)
 
 
 class AgentIn(Strict):
@@ -126,13 +127,13 @@ class AgentIn(Strict):
     classes: list[Label] = Field(min_length=2, max_length=1000)
     n_features: Annotated[StrictInt, Field(ge=1)] | None = None
     costs: list[CostIn] | None = Field(None, description="Costs of mistakes that are not 1.")
-    query_cost: float = Field(1.0, allow_inf_nan=False)
+    query_cost: StrictFloat = Field(1.0, ge=0, allow_inf_nan=False)
     strategy: StrictStr | None = None
-    seed: StrictInt = 0
-    max_open: Annotated[StrictInt, Field(ge=0)] | None = None
-    max_per_hour: Annotated[StrictInt, Field(ge=0)] | None = None
-    max_per_day: Annotated[StrictInt, Field(ge=0)] | None = None
-    audit_rate: float = Field(0.0, ge=0, le=1)
+    seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = 0
+    max_open: Count | None = None
+    max_per_hour: Count | None = None
+    max_per_day: Count | None = None
+    audit_rate: StrictFloat = Field(0.0, ge=0, le=1)
     reveal: Literal["after", "before", "never"] = "after"
 
 
