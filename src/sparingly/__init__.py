@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sparingly.experiments.play import Round as Round
     from sparingly.experiments.play import play as play
+    from sparingly.experts import Expert as Expert
     from sparingly.games import Game as Game
     from sparingly.games import Geometry as Geometry
     from sparingly.games import Survivors as Survivors
@@ -38,6 +39,7 @@ _HOME = {
     "AsyncClient": "live.client.client",
     "Client": "live.client.client",
     "Ticket": "live.agent.ticket_records",
+    "Expert": "experts",
     "Game": "games",
     "Geometry": "games",
     "analyze": "games",

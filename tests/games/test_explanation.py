@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import sparingly as sp
 from sparingly.games import Game, analyze, apple_tasting, full_information, label_efficient
 from sparingly.games.explanation import as_json, explain
 
@@ -52,3 +53,14 @@ def test_json_leaves_the_observers_of_a_hopeless_pair_empty():
     pairs = {tuple(entry["pair"]): entry for entry in content["neighbors"]}
     assert pairs[0, 1]["observers"] == {}
     assert not pairs[0, 1]["globally_observable"]
+
+
+def test_experts_who_may_be_wrong_are_explained():
+    gpt, llama, human = sp.Expert("gpt", 0.01), sp.Expert("llama", 0.01), sp.Expert("human", 1.0, gold=True)
+    words = explain(sp.analyze(sp.label_efficient(3, experts=[gpt, human])))
+    assert words[0].startswith('"gpt" may be wrong: how often is learned from answers heard beside the truth')
+    assert words[2].startswith("Hard")
+    words = explain(sp.analyze(sp.label_efficient(3, experts=[gpt, llama])))
+    assert words[0].startswith('No one tells you the truth: "gpt" and "llama" may be wrong')
+    assert "grows linearly unless they are right everywhere" in words[0]
+    assert words[2].startswith("Hopeless")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sparingly as sp
 from sparingly.games import Game, label_efficient
 from sparingly.games.ready_games import READY, ready_game
 
@@ -91,3 +94,16 @@ def test_a_label_efficient_game_takes_costs_with_names(tmp_path):
     file.write_text(start + 'costs = ["announced=spam,true=hamm:5"]\n')
     with pytest.raises(ValueError, match=r"spam.toml: there is no class 'hamm'; did you mean ham\?"):
         Game.read(file)
+
+
+@pytest.mark.parametrize("ending", ["toml", "json"])
+def test_experts_survive_a_file(tmp_path, ending):
+    experts = [sp.Expert("gpt", 0.01, accuracy=0.9), sp.Expert("human", 1.0, gold=True)]
+    game = sp.label_efficient(3, experts=experts)
+    game.write(tmp_path / f"game.{ending}")
+    read = sp.Game.read(tmp_path / f"game.{ending}")
+    assert read == game
+    assert (
+        read.fingerprint == game.fingerprint != sp.label_efficient(3, experts={"gpt": 0.01, "human": 1.0}).fingerprint
+    )
+    assert pickle.loads(pickle.dumps(game)) == game

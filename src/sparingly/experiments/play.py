@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Hashable, Iterable, Iterator, Sized
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
+from sparingly.experts import Answers, check_answers
+from sparingly.experts.expert import reply
 from sparingly.games import Game
-from sparingly.strategies.strategy import Strategy, Why
+from sparingly.strategies.strategy import Assessment, Decision, Strategy, Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +25,23 @@ class Round:
     ----------
     t
         The round, counted from 1.
-    action, prediction, why
-        Of the decision.
+    action, why
+        Of the decision; the last one, where a round has several.
+    prediction
+        Of the decision. Where experts have names, what was announced in the end: the cheapest announcement once the
+        truth is known.
     outcome
         The true class; no strategy sees it.
     symbol
         The feedback that the action brought.
     cost
-        Of the action under the outcome.
+        Of the action under the outcome. Where experts have names, all prices and the cost of the announcement.
     regret
         The cost less that of the cheapest action under the outcome.
+    asked
+        Who was asked, by name, in this order.
+    paid
+        The prices of what was asked, which are part of the cost.
     """
 
     t: int
@@ -43,25 +52,32 @@ class Round:
     cost: float
     regret: float
     why: Why
+    asked: tuple[str, ...] = ()
+    paid: float = 0.0
 
 
 def play(
     strategy: Strategy,
     game: Game,
-    stream: Iterable[tuple[Any, int]],
+    stream: Iterable[tuple[Any, int] | tuple[Any, int, Answers | None]],
     *,
-    delay: int = 0,
+    delay: int | Mapping[str, int] = 0,
     block: int = 500,
     progress: bool = False,
 ) -> Iterator[Round]:
     """Play a stream of (observation, outcome), and give each round as it is played.
+
+    Where the game's experts have names, an item may be (observation, outcome, answers): what each expert that is not
+    gold answers if asked, by name: a class, None (or nothing) for no answer, or a pair (class or None, price paid).
+    A round goes on until the strategy announces, or hears the truth.
 
     Observations are assessed in blocks up to the next update; the decisions are those of blocks of one.
 
     Parameters
     ----------
     delay
-        Answers reach the strategy this many rounds later; those still on the way at the end are delivered then.
+        Answers reach the strategy this many rounds later, or by expert: `{"human": 50}`; those still on the way at the
+        end are delivered then. A round that waits for an answer that may be wrong is given once it has ended.
     block
         The most observations to assess at once.
     progress
@@ -76,28 +92,119 @@ def play(
     >>> len(rounds), rounds[2].action, rounds[2].cost
     (200, 2, 1.0)
     """
-    if delay < 0:
-        raise ValueError(f"delay is {delay}: answers cannot come before they are asked for")
-    cheapest = game.costs.min(0)
-    late: list[tuple[int, int, Any, int, Hashable]] = []
-    for t, (x, outcome), decision in _decisions(strategy, stream, block, progress):
-        outcome = _checked(outcome, game)
-        symbol = game.feedback[decision.action][outcome]
-        if decision.asks:
-            heapq.heappush(late, (t + delay, t, x, decision.action, symbol))
-        while late and late[0][0] <= t:
-            strategy.learn(*heapq.heappop(late)[2:])
-        cost = float(game.costs[decision.action, outcome])
-        regret = cost - float(cheapest[outcome])
-        yield Round(t, decision.action, decision.prediction, outcome, symbol, cost, regret, decision.why)
-    while late:
-        strategy.learn(*heapq.heappop(late)[2:])
+    table = _Table(strategy, game, delay)
+    for t, item, assessment, row in _rows(strategy, stream, block, progress):
+        x, outcome, answers = item if len(item) == 3 else (*item, None)
+        played = _Observation(t, x, _checked(outcome, game), check_answers(answers, game.experts), assessment, row)
+        table.decide(played, t)
+        yield from table.deliver(t)
+    while table.late:
+        yield from table.deliver(table.late[0].when)
 
 
-def _decisions(strategy: Strategy, stream: Iterable[tuple[Any, int]], block: int, progress: bool) -> Iterator[Any]:
-    """(round, (observation, outcome), decision), with one assessment for as many rounds as it stays valid."""
+@dataclass(slots=True, eq=False)
+class _Observation:
+    """One observation, with what was asked, heard and paid so far."""
+
+    t: int
+    x: Any
+    outcome: int
+    answers: Answers
+    assessment: Assessment
+    row: int
+    asked: tuple[str, ...] = ()
+    heard: tuple[tuple[int, Hashable], ...] = ()
+    paid: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Answer:
+    """An answer on its way, None for one that does not come; the round goes on with it unless it has ended."""
+
+    when: int
+    t: int
+    played: _Observation = field(compare=False)
+    action: int = field(compare=False)
+    symbol: Hashable = field(compare=False)
+    ended: bool = field(compare=False)
+
+
+class _Table:
+    """A strategy at its game: decisions become rounds, or answers on their way."""
+
+    def __init__(self, strategy: Strategy, game: Game, delay: int | Mapping[str, int]) -> None:
+        self.strategy, self.game = strategy, game
+        self.late: list[_Answer] = []
+        self._delay = delay
+        self._rounds: list[Round] = []
+        self._cheapest = (game.costs[: game.n_outcomes] if game.experts else game.costs).min(0)
+        _check_delay(delay, game)
+
+    def decide(self, played: _Observation, now: int) -> None:
+        """One decision: the round ends with it, or waits for an answer."""
+        decision = self.strategy.decide(played.assessment, played.row, played.heard)
+        if not decision.asks:
+            return self._end(played, decision, decision.prediction if not self.game.experts else decision.action)
+        expert, outcome = self.game.expert(decision.action), played.outcome
+        name = self.game.actions[decision.action].removeprefix("ask ") if expert is None else expert.name
+        if name in played.asked:
+            raise ValueError(f"{self.strategy.name} asks {name} twice in round {played.t}")
+        played.asked += (name,)
+        when = now + (self._delay if isinstance(self._delay, int) else self._delay.get(name, 0))
+        if expert is None:
+            played.paid += float(self.game.costs[decision.action, outcome])
+            symbol = self.game.feedback[decision.action][outcome]
+            heapq.heappush(self.late, _Answer(when, played.t, played, decision.action, symbol, ended=True))
+            return self._end(played, decision, decision.prediction)
+        answer = reply(expert, played.answers, outcome, self.game.n_outcomes)
+        played.paid += answer.price
+        told = None if answer.label is None else self.game.feedback[decision.action][answer.label]
+        ended = expert.gold and told is not None
+        heapq.heappush(self.late, _Answer(when, played.t, played, decision.action, told, ended))
+        if ended:
+            self._end(played, decision, int(self.game.costs[: self.game.n_outcomes, outcome].argmin()))
+
+    def deliver(self, now: int) -> Iterator[Round]:
+        """Let the strategy learn every answer that is due by now and go on with its round; then give what has ended."""
+        while self.late and self.late[0].when <= now:
+            answer = heapq.heappop(self.late)
+            if answer.symbol is not None:
+                self.strategy.learn(answer.played.x, answer.action, answer.symbol)
+            if not answer.ended:
+                answer.played.heard += ((answer.action, answer.symbol),)
+                self.decide(answer.played, now)
+        ended, self._rounds = self._rounds, []
+        yield from ended
+
+    def _end(self, played: _Observation, decision: Decision, prediction: int) -> None:
+        outcome, action = played.outcome, decision.action
+        symbol = self.game.feedback[action][outcome]
+        cost = float(self.game.costs[action, outcome])
+        if self.game.experts:
+            named = self.game.expert(action) is not None
+            announced = float(self.game.costs[prediction, outcome]) if named or not decision.asks else 0.0
+            cost = played.paid + announced
+        regret = cost - float(self._cheapest[outcome])
+        self._rounds.append(
+            Round(
+                played.t,
+                action,
+                prediction,
+                outcome,
+                symbol,
+                cost,
+                regret,
+                decision.why,
+                played.asked,
+                played.paid,
+            )
+        )
+
+
+def _rows(strategy: Strategy, stream: Iterable[Any], block: int, progress: bool) -> Iterator[Any]:
+    """(round, item, assessment, row), with one assessment for as many rounds as it stays valid."""
     source = iter(_bar(stream) if progress else stream)
-    waiting: list[tuple[Any, int]] = []
+    waiting: list[Any] = []
     t = 0
     while True:
         n = min(block, strategy.rounds_to_update())
@@ -105,12 +212,21 @@ def _decisions(strategy: Strategy, stream: Iterable[tuple[Any, int]], block: int
         if not waiting:
             return
         ahead, row = waiting[:n], 0
-        assessment = strategy.assess(_stack([x for x, _ in ahead]))
+        assessment = strategy.assess(_stack([item[0] for item in ahead]))
         while row < len(ahead) and strategy.valid(assessment):
             t += 1
-            yield t, ahead[row], strategy.decide(assessment, row)
+            yield t, ahead[row], assessment, row
             row += 1
         waiting = waiting[row:]
+
+
+def _check_delay(delay: int | Mapping[str, int], game: Game) -> None:
+    names = [expert.name for expert in game.experts]
+    for name, rounds in delay.items() if isinstance(delay, Mapping) else [(None, delay)]:
+        if name is not None and name not in names:
+            raise ValueError(f"there is a delay of {name!r}, who is no expert of the game")
+        if rounds < 0:
+            raise ValueError(f"delay is {rounds}: answers cannot come before they are asked for")
 
 
 def _stack(xs: list[Any]) -> Any:

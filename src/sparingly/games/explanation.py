@@ -34,6 +34,7 @@ def explain(geometry: Geometry) -> list[str]:
     Asking would be worth its price by itself, where classes are hard to tell apart, only if it cost less than 0.5.
     """
     return [
+        *_noisy_experts(geometry),
         _VERDICT[geometry.observability],
         *_cheapest(geometry),
         *_telling(geometry),
@@ -107,6 +108,26 @@ def _telling(geometry: Geometry) -> Iterator[str]:
         if dominated:
             verb = "is" if len(dominated) == 1 else "are"
             yield f"Of these, {_both(names, dominated)} {verb} never the cheapest."
+
+
+def _noisy_experts(geometry: Geometry) -> Iterator[str]:
+    """Say what experts who may be wrong mean for the game; the rest is about the game without them."""
+    noisy = [expert.name for expert in geometry.noisy_experts]
+    if not noisy:
+        return
+    who, plural = _both(noisy, range(len(noisy))), len(noisy) > 1
+    if any(expert.gold for expert in geometry.game.experts):
+        yield (
+            f"{who} may be wrong: how often is learned from answers heard beside the truth, and an answer is worth "
+            "what it takes from the risk of the announcement."
+        )
+        yield f"Without {'them' if plural else who}, by what can be known for certain:"
+    else:
+        yield (
+            f"No one tells you the truth: {who} may be wrong, and how often can only be guessed from agreement. Regret "
+            f"against the truth grows linearly unless {'they are' if plural else 'it is'} right everywhere."
+        )
+        yield "By what can be known for certain:"
 
 
 def _question_price(geometry: Geometry) -> Iterator[str]:

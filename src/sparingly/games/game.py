@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparingly.experts import Expert
+from sparingly.experts.expert import check_experts
 from sparingly.games.matrices import SymbolMatrix, checked_names, cost_matrix, symbol_matrix
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ class Game:
         [action, outcome], any hashable symbols. Symbols of different actions never count as equal.
     actions, outcomes
         Names; numbered from 0 when left out.
+    experts
+        Who is asked by actions M, M+1, ..., in this order, if it matters who they are (see `Expert`). The feedback of
+        one that is not gold is the classes it may name, whatever the outcome.
 
     Examples
     --------
@@ -51,6 +56,7 @@ class Game:
         feedback: Sequence[Sequence[Symbol]] | NDArray[Any],
         actions: Sequence[str] | None = None,
         outcomes: Sequence[str] | None = None,
+        experts: Sequence[Expert] = (),
     ) -> None:
         self._costs = cost_matrix(costs)
         self._costs.setflags(write=False)
@@ -59,6 +65,8 @@ class Game:
         self._actions = checked_names(actions, "action", n_actions, n_outcomes)
         self._outcomes = checked_names(outcomes, "outcome", n_outcomes, n_actions)
         self._symbols = tuple(tuple(dict.fromkeys(row)) for row in self._feedback)
+        self._experts = check_experts(experts)
+        self._check_experts()
 
     @property
     def costs(self) -> NDArray[np.float64]:
@@ -79,6 +87,31 @@ class Game:
     def outcomes(self) -> tuple[str, ...]:
         """The names of the outcomes."""
         return self._outcomes
+
+    @property
+    def experts(self) -> tuple[Expert, ...]:
+        """Who is asked by actions M, M+1, ...; empty where the game does not say."""
+        return self._experts
+
+    def expert(self, action: int) -> Expert | None:
+        """Return the expert whom an action asks, if the game says who that is."""
+        place = self._checked_action(action) - self.n_outcomes
+        return self._experts[place] if 0 <= place < len(self._experts) else None
+
+    @cached_property
+    def noisy_experts(self) -> tuple[Expert, ...]:
+        """The experts whose answers may be wrong."""
+        return tuple(expert for expert in self._experts if not expert.gold)
+
+    def without_noisy_experts(self) -> Game:
+        """The game without the experts whose answers may be wrong: what is left can be known for certain."""
+        if not self.noisy_experts:
+            return self
+        noisy = [self.n_outcomes + e for e, expert in enumerate(self._experts) if not expert.gold]
+        keep = [a for a in range(self.n_actions) if a not in noisy]
+        feedback, actions = [self._feedback[a] for a in keep], [self._actions[a] for a in keep]
+        gold = [expert for expert in self._experts if expert.gold]
+        return Game(self._costs[keep], feedback, actions, self._outcomes, gold)
 
     @property
     def n_actions(self) -> int:
@@ -122,11 +155,21 @@ class Game:
         # Adding zero makes -0.0 and 0.0, which are equal costs, the same bytes.
         digest.update((self._costs + 0.0).astype("<f8").tobytes())
         digest.update(partition.tobytes())
+        if self._experts:
+            digest.update(json.dumps([(one.name, one.gold, one.accuracy) for one in self._experts]).encode())
         return digest.hexdigest()[:16]
 
     @cached_property
     def _symbol_places(self) -> tuple[dict[Symbol, int], ...]:
         return tuple({symbol: place for place, symbol in enumerate(symbols)} for symbols in self._symbols)
+
+    def _check_experts(self) -> None:
+        for e, expert in enumerate(self._experts):
+            action = self.n_outcomes + e
+            if action >= self.n_actions or len(self._symbols[action]) != self.n_outcomes:
+                raise ValueError(f"no action asks {expert.name}: action {action} must show each class by a symbol")
+            if (self._costs[action] != expert.price).any():
+                raise ValueError(f"action {action} asks {expert.name}: it must cost {expert.price:g}, whatever is true")
 
     def _checked_action(self, action: int) -> int:
         if isinstance(action, bool) or not isinstance(action, int | np.integer):
@@ -145,6 +188,7 @@ class Game:
             self._actions == other._actions
             and self._outcomes == other._outcomes
             and self._feedback == other._feedback
+            and self._experts == other._experts
             and np.array_equal(self._costs, other._costs)
         )
 
@@ -152,7 +196,7 @@ class Game:
         return hash(self.fingerprint)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Game, (np.array(self._costs), self._feedback, self._actions, self._outcomes)
+        return Game, (np.array(self._costs), self._feedback, self._actions, self._outcomes, self._experts)
 
     def __rich__(self) -> Table:
         from sparingly.games.game_files import game_table

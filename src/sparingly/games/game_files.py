@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Sequence
+from dataclasses import asdict
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
+from sparingly.experts.expert import Expert, named_experts
 from sparingly.games.costs import read_costs
 from sparingly.games.game import Game
 from sparingly.games.ready_games import READY
 
 _FIELDS = ("actions", "outcomes", "costs", "feedback")
+_EXPERTS = "experts"
 
 
 def read_game(path: str | Path) -> Game:
@@ -53,6 +56,8 @@ def write_game(game: Game, path: str | Path) -> None:
             if type(symbol) not in kinds:
                 raise ValueError(f"feedback[{i}, {j}] is {symbol!r}: {path.suffix[1:].upper()} cannot hold it")
     content = dict(zip(_FIELDS, (game.actions, game.outcomes, game.costs.tolist(), game.feedback), strict=True))
+    if game.experts:
+        content[_EXPERTS] = [_table(expert) for expert in game.experts]
     path.write_text(_json(content) if path.suffix == ".json" else _toml(content), encoding="utf-8")
 
 
@@ -88,14 +93,14 @@ def _parsed(path: Path) -> dict[str, Any]:
 def _from_content(content: dict[str, Any]) -> Game:
     if "game" not in content:
         missing = [field for field in ("costs", "feedback") if field not in content]
-        unknown = [field for field in content if field not in _FIELDS]
+        unknown = [field for field in content if field not in (*_FIELDS, _EXPERTS)]
         if missing:
             raise ValueError(
                 f"{missing[0]} is missing: a game needs costs and feedback, or `game`, a ready game's name"
             )
         if unknown:
             raise ValueError(f"{unknown[0]} is not part of a game: it has {', '.join(_FIELDS)}")
-        return Game(**content)
+        return Game(**{**content, _EXPERTS: _experts(content)})
     name = content.pop("game")
     if not isinstance(name, str) or name not in READY:
         raise ValueError(f"game is {name!r}: it must be one of {', '.join(READY)}")
@@ -106,6 +111,18 @@ def _from_content(content: dict[str, Any]) -> Game:
     if name == "label_efficient" and "costs" in content:
         content["costs"] = _label_efficient_costs(content)
     return READY[name](**content)
+
+
+def _experts(content: dict[str, Any]) -> tuple[Expert, ...]:
+    given = content.get(_EXPERTS, ())
+    experts = named_experts(given)
+    if given and not experts:
+        raise ValueError(f"experts is {given!r}: it must be a list of experts, each with a name and a price")
+    return experts
+
+
+def _table(expert: Expert) -> dict[str, Any]:
+    return {name: value for name, value in asdict(expert).items() if value is not None}
 
 
 def _label_efficient_costs(content: dict[str, Any]) -> Any:
@@ -127,7 +144,11 @@ def _json(content: dict[str, Any]) -> str:
 
 def _toml(content: dict[str, Any]) -> str:
     # TOML writes strings, numbers and arrays as JSON does, except that it escapes DEL.
-    fields = (f"{field} = {_block(value, '')}\n" for field, value in content.items())
+    experts = content.pop(_EXPERTS, ())
+    fields = [f"{field} = {_block(value, '')}\n" for field, value in content.items()]
+    for expert in experts:
+        fields.append("\n[[experts]]\n")
+        fields += [f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in expert.items()]
     return "".join(fields).replace("\x7f", "\\u007f")
 
 

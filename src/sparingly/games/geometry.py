@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sparingly.experts import Expert
 from sparingly.games.cells import decompose, label_cells, normalised
 from sparingly.games.elimination import (
     CellElimination,
@@ -28,7 +29,7 @@ Observability = Literal["trivial", "easy", "hard", "hopeless"]
 
 
 def analyze(game: Game) -> Geometry:
-    """Return the structure of a game.
+    """Return the structure of a game, without the experts whose answers may be wrong: their symbols tell no outcome.
 
     Examples
     --------
@@ -49,14 +50,16 @@ def analyze(game: Game) -> Geometry:
     >>> geometry.restrict({(0, 1): +1})
     Survivors(actions=(1,), pairs=())
     """
-    return Geometry(game)
+    return Geometry(game.without_noisy_experts(), game.noisy_experts)
 
 
 class Geometry:
     """What `analyze` finds. Mappings over pairs are filled as they are asked for; arrays are read-only."""
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game, noisy_experts: tuple[Expert, ...] = ()) -> None:
         self.game = game
+        self.noisy_experts = noisy_experts
+        """Who else may be asked, and be wrong: no part of the structure."""
         cells = label_cells(game) or decompose(game.costs)
         self.pareto, self.degenerate, self.dominated = cells.pareto, cells.degenerate, cells.dominated
         self.neighbors: Sequence[Pair] = cells.neighbors

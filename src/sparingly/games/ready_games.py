@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparingly.experts import Expert
+from sparingly.experts.expert import named_experts
 from sparingly.games.game import Game, Symbol
 from sparingly.games.matrices import check_class, cost_matrix
 
@@ -23,7 +25,7 @@ def label_efficient(
     costs: ArrayLike | Sequence[Sequence[float]] | None = None,
     query_cost: float | Sequence[float] = 1.0,
     *,
-    experts: int | Sequence[float] | Mapping[str, float] = 1,
+    experts: int | Sequence[float] | Sequence[Expert] | Mapping[str, float] = 1,
     questions: Sequence[Partition] | Mapping[str, Partition] = (),
     question_costs: float | Sequence[float] | None = None,
     classes: Sequence[str] | None = None,
@@ -46,7 +48,8 @@ def label_efficient(
     query_cost
         The price of an expert, and of a coarse question that has none of its own; or one price an expert.
     experts
-        How many experts at `query_cost`, or the price of each: `[1.0, 0.3]`, `{"doctor": 1.0, "nurse": 0.3}`.
+        How many experts at `query_cost`, or the price of each: `[1.0, 0.3]`, `{"doctor": 1.0, "nurse": 0.3}`; or
+        `Expert` objects, some of whom may be wrong. In a round one may then ask, hear, and ask another or announce.
     questions
         Partitions of the classes: `[[(0, 1), (2,)]]` asks "0 or 1, or else 2?"; a mapping names them.
     question_costs
@@ -63,8 +66,14 @@ def label_efficient(
     ('announce 0', 'announce 1', 'announce 2', 'ask doctor', 'ask nurse', 'ask 0 1 | 2')
     >>> game.costs[3:].max(axis=1).tolist(), game.symbols(5)
     ([1.0, 0.7, 0.2], ('0 1', '2'))
+    >>> game = label_efficient(3, experts=[Expert("gpt", 0.01), Expert("human", 1.0, gold=True)])
+    >>> game.actions[3:], [expert.name for expert in game.noisy_experts]
+    (('ask gpt', 'ask human'), ['gpt'])
     """
     announce, names = _announcements(n_classes, costs, classes)
+    who = named_experts(experts)
+    if who:
+        experts = {expert.name: expert.price for expert in who}
     prices, price_of_one = _who_asks_what(experts, query_cost)
     asks = _expert_prices(prices, price_of_one)
     partitions = _partitions(questions, names)
@@ -77,6 +86,7 @@ def label_efficient(
         [[_SILENT] * len(names)] * len(names) + [list(answer) for answer in answers],
         actions=[f"announce {name}" for name in names] + [f"ask {name}" for name, _ in asks],
         outcomes=names,
+        experts=who,
     )
 
 

@@ -26,6 +26,10 @@ NEVER = 2**31
 """What `_due_in` returns where no round brings an update: more rounds than any stream has."""
 
 
+Heard = Sequence[tuple[int, Hashable]]
+"""What was heard of one observation, in the order asked: (action, symbol), the symbol None where no answer came."""
+
+
 class StateError(ValueError):
     """A state that this strategy cannot take; the strategy is unchanged."""
 
@@ -128,6 +132,9 @@ class Strategy(abc.ABC):
     scales: ClassVar[bool] = False
     """Whether it scales features by itself, so that it is best given them as they are."""
 
+    noisy_experts: ClassVar[bool] = False
+    """Whether it plays games with experts whose answers may be wrong; False if it takes every answer for the truth."""
+
     made_with: Mapping[str, Any]
     """The keyword arguments it was made with besides the game and the features: enough to make it again."""
 
@@ -137,6 +144,10 @@ class Strategy(abc.ABC):
         return strategy
 
     def __init__(self, game: Game, n_features: int | tuple[int, ...], *, seed: int = 0) -> None:
+        if game.noisy_experts and not self.noisy_experts:
+            raise ValueError(
+                f"{self.name} takes every answer for the truth, and that of {game.noisy_experts[0].name} may be wrong"
+            )
         self.game = game
         self.shape = _shape(n_features)
         self.seed = seed
@@ -159,6 +170,11 @@ class Strategy(abc.ABC):
     @abc.abstractmethod
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
         """The action, the prediction and the reason for one row, at round `self.clock` (counted from 0)."""
+
+    def _choose_again(self, assessment: Assessment, row: int, heard: Heard) -> tuple[int, int, Why]:
+        """The same once answers were heard, or did not come; whoever takes every answer for the truth announces."""
+        likeliest = int(self._scores(assessment.X[row : row + 1])[0].argmax())
+        return likeliest, likeliest, Why("no answer came")
 
     @abc.abstractmethod
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
@@ -208,17 +224,27 @@ class Strategy(abc.ABC):
         """Whether no update has been made since the assessment."""
         return assessment.generation == self.generation
 
-    def decide(self, assessment: Assessment, row: int) -> Decision:
-        """Choose the action for one row of an assessment, and advance the clock."""
+    def decide(self, assessment: Assessment, row: int, heard: Heard = ()) -> Decision:
+        """Choose the action for one row of an assessment; the clock advances with the first decision on it.
+
+        In a game whose experts have names a round goes on after an answer that may be wrong, or that did not come:
+        decide again with what was `heard` so far about this observation, (action, symbol or None) in the order asked.
+        The caller keeps that, so a round can go on at once, much later, or in another process. The truth ends it.
+        """
         if not 0 <= row < len(assessment):
             raise IndexError(f"row {row} is not in an assessment of {len(assessment)} observations")
+        for asked, symbol in heard:
+            if symbol is not None:
+                self.game.symbol_index(asked, symbol)
         if not self.valid(assessment):
             assessment, row = self.assess(assessment.X[row : row + 1]), 0
         with torch.no_grad():
-            action, prediction, why = self._choose(assessment, row)
+            chosen = self._choose_again(assessment, row, heard) if heard else self._choose(assessment, row)
+        action, prediction, why = chosen
         asks = self.game.informative_mask[action]
-        self._due = self._due or self._due_in() <= 1
-        self.clock += 1
+        if not heard:
+            self._due = self._due or self._due_in() <= 1
+            self.clock += 1
         if self._due and not asks:
             self._update()
         return Decision(action, prediction, asks, why)

@@ -10,6 +10,7 @@ import sparingly
 from sparingly.learning import state_files
 from sparingly.strategies import ConformanceError, check
 from sparingly.strategies.conformance import CHECKS
+from tests.strategies.conformance.hearing_toys import BROKEN_HEARING, AsksInOrder
 from tests.strategies.conformance.toy import BROKEN, Honest
 
 NAMES = tuple(one.__name__ for one in CHECKS)
@@ -58,6 +59,11 @@ def test_the_other_forms_keep_the_contract_too(name, options):
 
 def test_an_honest_toy_passes_in_full():
     assert check(Honest) == NAMES
+
+
+def test_a_toy_that_hears_experts_who_may_err_passes_their_checks():
+    hearing = [name for name in NAMES if name in BROKEN_HEARING]
+    assert list(check(AsksInOrder, short=True, only=hearing)) == hearing
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import torch
 
 from sparingly.strategies.families.classifier_strategy import full_expert
 from sparingly.strategies.strategy import NEVER, Strategy, Why
+from tests.strategies.conformance.hearing_toys import BROKEN_HEARING
 
 
 class Honest(Strategy):
@@ -203,6 +204,7 @@ BROKEN = {
     "unknown_actions_and_symbols_are_refused": (LearnsBeforeLooking,),
     "foreign_states_are_refused": (TakesAnyState,),
     "odd_streams_do_not_break_it": (BreaksOnConstants,),
+    **BROKEN_HEARING,
     "asking_does_not_die": (GivesUp,),
     "it_beats_asking_at_random": (PaysAlways,),
 }

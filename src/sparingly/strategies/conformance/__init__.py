@@ -9,6 +9,11 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from sparingly.strategies.conformance.case import Case, ConformanceError, Factory
+from sparingly.strategies.conformance.hearing import (
+    answers_of_experts_may_be_late_or_missing,
+    experts_who_may_err_are_played_or_refused,
+    rounds_with_several_answers_can_be_repeated,
+)
 from sparingly.strategies.conformance.refusing import (
     bad_observations_are_refused,
     foreign_states_are_refused,
@@ -50,6 +55,9 @@ CHECKS: tuple[Check, ...] = (
     unknown_actions_and_symbols_are_refused,
     foreign_states_are_refused,
     odd_streams_do_not_break_it,
+    experts_who_may_err_are_played_or_refused,
+    rounds_with_several_answers_can_be_repeated,
+    answers_of_experts_may_be_late_or_missing,
     asking_does_not_die,
     it_beats_asking_at_random,
 )
@@ -83,7 +91,7 @@ def check(
     >>> from sparingly import strategies
     >>> passed = strategies.check(strategies.NeverAsk, short=True)
     >>> len(passed), "same_seed_same_decisions" in passed, "asking_does_not_die" in passed
-    (15, True, False)
+    (18, True, False)
     """
     unknown = set(only) - {one.__name__ for one in CHECKS}
     if unknown:
