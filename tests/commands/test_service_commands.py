@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import getpass
 import os
 import re
 import signal
@@ -20,7 +22,7 @@ COMMAND = "from sparingly.commands.main import main; main()"
 SECRET = re.compile(r"sparingly_[0-9a-f]{12}_[\w-]{43}")
 
 
-def start(folder: Path, *args: str) -> tuple[subprocess.Popen[str], str]:
+def start(folder: Path, *args: str, stderr: int | None = None) -> tuple[subprocess.Popen[str], str]:
     """A service in a folder of its own, and the first line it prints."""
     source = str(Path(sp.__file__).parents[1])
     process = subprocess.Popen(
@@ -28,6 +30,7 @@ def start(folder: Path, *args: str) -> tuple[subprocess.Popen[str], str]:
         cwd=folder,
         env={**os.environ, "PYTHONPATH": source},
         stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
     )
     return process, process.stdout.readline()
@@ -125,6 +128,28 @@ def test_tokens_are_made_listed_and_revoked_beside_a_running_service(sparingly, 
     assert re.search(r"expert .* revoked +Ada Lovelace", sparingly("token", "list")[1])
 
 
+def test_a_token_made_at_the_command_line_has_limits_and_is_in_the_audit_trail(sparingly, url, token):
+    code, said, aside = sparingly("token", "create", "Guest", "--agent", "default", "--expires", "30d")
+    assert (code, status(url, said.strip())) == (0, 200)
+    until = datetime.datetime.fromtimestamp(time.time() + 30 * 86400).isoformat(" ", "minutes")[:10]
+    assert f"for Guest, expert, only default, until {until}" in aside
+    assert re.search(rf"in use +Guest, only default, until {until}", sparingly("token", "list")[1])
+    assert sparingly("token", "revoke", "Guest")[0] == 0
+    lines = httpx.get(f"{url}/api/audit", headers={"authorization": f"Bearer {token}"}).json()["lines"]
+    made, revoked = (next(line for line in lines if line["did"] == f"{did} a token") for did in ("made", "revoked"))
+    for line in (made, revoked):
+        assert (line["who"], line["role"], line["token"]) == (getpass.getuser(), "operator", "command line")
+        assert "Guest (expert); only default; until" in line["detail"]
+
+
+def test_a_first_token_that_was_chosen_is_shown_nowhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARINGLY_ADMIN_TOKEN", "0123456789abcdef" * 4)
+    process, line = start(tmp_path, "--classes", "cat,dog", stderr=subprocess.STDOUT)
+    assert status(line.split()[-1], "0123456789abcdef" * 4) == 200
+    assert stop(process)
+    assert process.stdout.read() == ""
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -133,6 +158,9 @@ def test_tokens_are_made_listed_and_revoked_beside_a_running_service(sparingly, 
             "role 'king' is unknown: the roles are producer, expert, host, admin",
         ),
         (("token", "create", "admin"), "there is already a token named 'admin'"),
+        (("token", "create", "Eve", "--agent", "nobody"), "there is no agent 'nobody'"),
+        (("token", "create", "Eve", "--expires", "soon"), "expires is 'soon': it must be a duration"),
+        (("serve", "--port", "0", "--admin-token-file", "nothing"), "cannot be read from nothing: No such file"),
         (("token", "revoke", "nobody"), "there is no token 'nobody' that could be revoked"),
         (("token", "list", "--store", "elsewhere"), "elsewhere is not the folder of a service"),
         (("serve", "--store", "new", "--port", "0"), "name its classes, as in --classes cat,dog"),

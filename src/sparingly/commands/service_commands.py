@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import datetime
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sparingly.commands.cost_options import Cost, Costs, QueryCost, stated_costs
+
+if TYPE_CHECKING:
+    from sparingly.live.service.auth.tokens import Token
 
 DATA = "SPARINGLY_STORE"
 Place = Annotated[str, typer.Option("--store", envvar=DATA, help="A folder, or the URL of a PostgreSQL database.")]
@@ -47,6 +51,9 @@ def serve(
     insecure_cookie: Annotated[
         bool, typer.Option("--insecure-cookie", help="Let the session's cookie travel over plain HTTP.")
     ] = False,
+    admin_token_file: Annotated[
+        Path | None, typer.Option(help="A file with the first admin's token; or set SPARINGLY_ADMIN_TOKEN.")
+    ] = None,
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(metavar="ADDRESS", help="A proxy, or a network of them, whose X-Forwarded-For is believed."),
@@ -60,13 +67,15 @@ def serve(
 
     limits = ServiceLimits(body=max_body, features=max_features, per_second=rate, burst=2 * rate, lease_seconds=lease)
     proxies = [server.checked_network(proxy) for proxy in trusted_proxy or ()]
+    admin = server.chosen_secret(admin_token_file)
     listener = server.listen(host, port)
     service = Service(store, limits, secure_cookie=not insecure_cookie)
     chosen = {"query_cost": query_cost, "strategy": strategy, "audit_rate": audit_rate, "reveal": reveal}
     chosen |= {"costs": stated_costs(costs, cost), "max_open": max_open, "max_per_day": max_per_day}
-    server.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], chosen)
-    service.agents.open_all()
-    secret = server.first_token(service)
+    with service.database.starting():
+        server.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], chosen)
+        service.agents.open_all()
+        secret = server.first_token(service, admin)
     typer.echo(f"sparingly serves {', '.join(service.agents.names())} at {server.address(listener)}")
     if secret is not None:
         typer.echo(f"first token, an admin's, shown this once: {secret}")
@@ -77,20 +86,25 @@ def serve(
 def create_token(
     name: Annotated[str, typer.Argument(help="Whose it is; answers are kept under this name.")],
     role: Annotated[str, typer.Option(help="producer, expert, host or admin.")] = "expert",
+    agent: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An agent that it is limited to.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When it ends: 30d, 12h, or a date.")] = None,
     store: Place = STORE,
 ) -> None:
     """Make a token and show it, this once."""
-    made, secret = _tokens(store).create(name, role)
+    from sparingly.live.service.auth.expiry import expiry
+
+    ends = None if expires is None else expiry(expires, time.time())
+    made, secret = _tokens(store).create(name, role, agents=agent or None, expires=ends)
     typer.echo(secret)
-    typer.echo(f"(id {made.id}, for {made.name}, {made.role})", err=True)
+    typer.echo(f"(id {made.id}, for {made.name}, {made.role}{_limits(made)})", err=True)
 
 
 @token.command("list")
 def list_tokens(store: Place = STORE) -> None:
     """List the tokens, without their secrets."""
     for one in _tokens(store).list():
-        made = datetime.datetime.fromtimestamp(one.created).isoformat(" ", "minutes")
-        typer.echo(f"{one.id}  {one.role:<8}  {made}  {'revoked' if one.revoked else 'in use ':<7}  {one.name}")
+        state = "revoked" if one.revoked else "in use" if one.is_valid(time.time()) else "expired"
+        typer.echo(f"{one.id}  {one.role:<8}  {_minute(one.created)}  {state:<7}  {one.name}{_limits(one)}")
 
 
 @token.command("revoke")
@@ -98,6 +112,15 @@ def revoke_token(which: Annotated[str, typer.Argument(help="The token's id or na
     """Let no one in any more with a token."""
     _tokens(store).revoke(which)
     typer.echo(f"revoked {which}")
+
+
+def _limits(made: Token) -> str:
+    only = f", only {', '.join(made.agents)}" if made.agents is not None else ""
+    return only + (f", until {_minute(made.expires)}" if made.expires is not None else "")
+
+
+def _minute(at: float) -> str:
+    return datetime.datetime.fromtimestamp(at).isoformat(" ", "minutes")
 
 
 def _tokens(store: str):  # type: ignore[no-untyped-def]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sparingly.live.agent.errors import StoreError
-from sparingly.live.service.auth.tokens import Tokens
-from sparingly.live.service.service_database import ServiceDatabase
+from sparingly.live.service.auth.tokens import Token, Tokens, digest
+from sparingly.live.service.service_database import MIGRATIONS, ServiceDatabase
 
 
 def version(folder: Path) -> str:
@@ -26,25 +26,53 @@ def change(folder: Path, statement: str) -> None:
 def test_a_new_database_has_a_version(tmp_path: Path) -> None:
     ServiceDatabase(tmp_path).close()
     ServiceDatabase(tmp_path).close()
-    assert version(tmp_path) == "1"
+    assert version(tmp_path) == str(MIGRATIONS.latest)
 
 
-def test_a_database_from_before_versions_is_version_1_and_keeps_its_tokens(tmp_path: Path) -> None:
+BEFORE_VERSIONS = """
+CREATE TABLE tokens (
+    id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, digest BLOB NOT NULL,
+    created DOUBLE NOT NULL, revoked DOUBLE
+);
+CREATE TABLE sessions (
+    digest BLOB NOT NULL PRIMARY KEY, token TEXT NOT NULL, csrf TEXT NOT NULL, expires DOUBLE NOT NULL
+);
+CREATE INDEX ix_sessions_token ON sessions (token);
+CREATE TABLE agents (name TEXT NOT NULL PRIMARY KEY, reveal TEXT NOT NULL, created DOUBLE NOT NULL);
+CREATE TABLE audit (
+    seq INTEGER NOT NULL PRIMARY KEY, at DOUBLE NOT NULL, who TEXT NOT NULL, role TEXT NOT NULL, token TEXT NOT NULL,
+    did TEXT NOT NULL, agent TEXT, ticket TEXT, detail TEXT
+);
+"""
+VERSION_1 = (
+    "CREATE TABLE meta (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL); INSERT INTO meta VALUES ('format', '1');"
+)
+
+
+@pytest.mark.parametrize("tables", [BEFORE_VERSIONS, BEFORE_VERSIONS + VERSION_1], ids=["before versions", "version 1"])
+def test_an_older_database_is_migrated_and_keeps_its_tokens(tmp_path: Path, tables: str) -> None:
+    secret = f"sparingly_0123456789ab_{'x' * 43}"
+    with closing(sqlite3.connect(tmp_path / "service.db")) as connection, connection:
+        connection.executescript(tables)
+        row = ("0123456789ab", "ann", "admin", digest(secret), 1000.0, None)
+        connection.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?)", row)
+    for _ in range(2):
+        database = ServiceDatabase(tmp_path)
+        known = Tokens(database)
+        assert known.check(secret) == Token("0123456789ab", "ann", "admin", 1000.0), "neither limited nor ending"
+        database.close()
+    assert version(tmp_path) == str(MIGRATIONS.latest)
     database = ServiceDatabase(tmp_path)
-    _, secret = Tokens(database).create("ann", "admin")
+    _, later = Tokens(database).create("ben", "expert", expires=4e9)
+    found = Tokens(database).check(later)
+    assert found is not None
+    assert (found.name, found.expires) == ("ben", 4e9)
     database.close()
-    change(tmp_path, "DROP TABLE meta")
-    database = ServiceDatabase(tmp_path)
-    token = Tokens(database).check(secret)
-    assert token is not None
-    assert token.name == "ann"
-    database.close()
-    assert version(tmp_path) == "1"
 
 
 def test_a_newer_version_is_refused(tmp_path: Path) -> None:
     ServiceDatabase(tmp_path).close()
     change(tmp_path, "UPDATE meta SET value = '99' WHERE key = 'format'")
-    with pytest.raises(StoreError, match="the service's database has format 99, newer than 1"):
+    with pytest.raises(StoreError, match=f"the service's database has format 99, newer than {MIGRATIONS.latest}"):
         ServiceDatabase(tmp_path)
     assert version(tmp_path) == "99"

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, insert, select
 
 from sparingly.live.service.service_database import ServiceDatabase, audit
+
+
+class Actor(Protocol):
+    """Whoever does something, by a token."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def token(self) -> str: ...
+
+
+def add_line(connection: Connection, who: Actor, did: str, *, agent: str | None = None, detail: Any = None) -> None:
+    """Write a line in the transaction of what it tells of."""
+    row = {"at": time.time(), "who": who.name, "role": who.role, "token": who.token, "did": did, "agent": agent}
+    connection.execute(insert(audit), {**row, "detail": None if detail is None else str(detail)})
 
 
 class Audit:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import importlib
 import ipaddress
+import logging
+import os
 import socket
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -17,6 +21,9 @@ from sparingly.live.service.auth.tokens import ADMIN
 from sparingly.live.service.service import Service
 
 GRACE = 5
+ADMIN_TOKEN = "SPARINGLY_ADMIN_TOKEN"
+
+log = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
@@ -51,11 +58,30 @@ def address(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def first_token(service: Service) -> str | None:
-    """A token for the admin of a service that has none."""
-    if any(token.role == ADMIN and token.revoked is None for token in service.tokens.list()):
+def first_token(service: Service, chosen: str | None = None) -> str | None:
+    """A token for the admin of a service that has none; nothing to show if its secret was chosen by the operator."""
+    if chosen is not None:
+        if not service.tokens.adopt(chosen, _free_name(service)).is_valid(time.time()):
+            log.warning("the admin's token that was given has been revoked: it lets no one in")
+        return None
+    now = time.time()
+    if any(token.role == ADMIN and token.agents is None and token.is_valid(now) for token in service.tokens.list()):
         return None
     return service.tokens.create(_free_name(service), ADMIN)[1]
+
+
+def chosen_secret(file: Path | None) -> str | None:
+    """The admin's token that the operator has chosen: the only line of a file, or an environment variable."""
+    variable = os.environ.get(ADMIN_TOKEN)
+    if file is None:
+        return variable or None
+    if variable:
+        raise AgentError(f"the admin's token is in {file} and in {ADMIN_TOKEN}: choose one")
+    try:
+        return file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not text"
+        raise AgentError(f"the admin's token cannot be read from {file}: {why}") from None
 
 
 def first_agent(service: Service, name: str, classes: list[str], settings: dict[str, Any]) -> None:
@@ -115,5 +141,5 @@ def checked_network(proxy: str) -> str:
 
 
 def _free_name(service: Service) -> str:
-    taken = {token.name for token in service.tokens.list() if token.revoked is None}
+    taken = {token.name for token in service.tokens.list() if token.is_valid(time.time())}
     return next(name for name in ("admin", *(f"admin {i}" for i in range(2, 10_000))) if name not in taken)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -35,9 +36,6 @@ SCHEMA = "sparingly_service"
 metadata = MetaData()
 meta.to_metadata(metadata)
 
-MIGRATIONS = Migrations()
-"""None yet: the tables are those of version 1. A migration goes here, and the tables below are changed with it."""
-
 tokens = Table(
     "tokens",
     metadata,
@@ -47,6 +45,8 @@ tokens = Table(
     Column("digest", LargeBinary, nullable=False),
     Column("created", Double, nullable=False),
     Column("revoked", Double),
+    Column("agents", Text),
+    Column("expires", Double),
 )
 
 sessions = Table(
@@ -81,6 +81,16 @@ audit = Table(
 )
 
 
+def _limit_tokens(connection: Connection) -> None:
+    """Version 2: a token may be limited to agents (a JSON list of names) and in time."""
+    connection.execute(text("ALTER TABLE tokens ADD COLUMN agents TEXT"))
+    connection.execute(text("ALTER TABLE tokens ADD COLUMN expires DOUBLE PRECISION"))
+
+
+MIGRATIONS = Migrations(_limit_tokens)
+"""A migration goes here, at the end, and the tables above are changed with it."""
+
+
 class ServiceDatabase:
     """The service's own tables: `service.db` in a folder, or a schema of a PostgreSQL database.
 
@@ -109,6 +119,28 @@ class ServiceDatabase:
         with self._explained(), self._engine.begin() as connection:
             yield connection
 
+    @contextmanager
+    def locked(self) -> Iterator[Connection]:
+        """A transaction to write in, one at a time among all processes: what it reads stays so until it ends."""
+        with self.writing() as connection:
+            self._lock(connection)
+            yield connection
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """One process at a time: what the first that starts makes is found by those that start with it."""
+        if self.is_postgres:
+            with self.reading() as connection:
+                connection.execute(text("SELECT pg_advisory_xact_lock(3, 1)"))
+                yield
+            return
+        lock = os.open(Path(self.place) / "service.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
     def close(self) -> None:
         self._engine.dispose()
 
@@ -122,17 +154,21 @@ class ServiceDatabase:
     def _make(self) -> None:
         """Make the tables, or migrate those that are there; older releases kept no version, which was 1."""
         with self._engine.begin() as connection:
+            self._lock(connection)
             if self.is_postgres:
-                connection.execute(text("SELECT pg_advisory_xact_lock(3, 0)"))
                 connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
-            else:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
             inspector = inspect(connection)
             if not inspector.has_table(meta.name):
                 version = 1 if inspector.has_table(tokens.name) else MIGRATIONS.latest
                 metadata.create_all(connection)
                 write_meta(connection, VERSION, version)
             MIGRATIONS.upgrade(connection, "the service's database")
+
+    def _lock(self, connection: Connection) -> None:
+        if self.is_postgres:
+            connection.execute(text("SELECT pg_advisory_xact_lock(3, 0)"))
+        else:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

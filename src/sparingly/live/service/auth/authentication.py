@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hmac
 import ipaddress
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -17,12 +18,16 @@ from fastapi.security import APIKeyCookie, HTTPBearer
 from starlette.requests import HTTPConnection
 
 from sparingly.live.service.auth.sessions import COOKIE, Sessions
-from sparingly.live.service.auth.tokens import Token, Tokens
+from sparingly.live.service.auth.tokens import UNKNOWN_STALE, Token, Tokens
 from sparingly.live.service.service_limits import ServiceLimits
 from sparingly.live.service.web.error_responses import HTTPError
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 CSRF_HEADER = "x-csrf-token"
+GUARDED = ("/api/", "/metrics")
+"""What no stranger may call."""
+
+_OF_AN_AGENT = re.compile(r"(?:/api)?/agents/([^/]+)")
 
 _bearer = HTTPBearer(auto_error=False, description="A token of `sparingly token create`.")
 _cookie = APIKeyCookie(name=COOKIE, auto_error=False, description="Set by signing in on the page.")
@@ -36,6 +41,15 @@ class Identity:
     role: str
     token: str
     csrf: str | None = None
+    agents: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, token: Token, csrf: str | None = None) -> Identity:
+        return cls(token.name, token.role, token.id, csrf, token.agents)
+
+    def may_use(self, agent: str) -> bool:
+        """Whether the token is not limited to other agents."""
+        return self.agents is None or agent in self.agents
 
 
 class TokenBuckets:
@@ -97,17 +111,27 @@ class Access:
         session = await asyncio.to_thread(self._sessions.check, cookie)
         if session is None:
             return None
-        return Identity(session.token.name, session.token.role, session.token.id, session.csrf)
+        return Identity.of(session.token, session.csrf)
+
+    async def is_valid(self, who: Identity) -> bool:
+        """Whether the token of someone who was let in still lets anyone in."""
+        if self._tokens.is_stale():
+            await asyncio.to_thread(self._tokens.refresh)
+        return self._tokens.by_id(who.token) is not None
 
     async def token(self, secret: str, address: str) -> Token:
         """The token of a secret. Wrong ones are counted by address, and never keep a right one out."""
-        if self._tokens.is_stale:
+        if self._tokens.is_stale():
             await asyncio.to_thread(self._tokens.refresh)
         token = self._tokens.recall(secret)
-        if token is None:
+        if token is None and self._tokens.is_stale(UNKNOWN_STALE):
+            await asyncio.to_thread(self._tokens.refresh, UNKNOWN_STALE)
+            token = self._tokens.recall(secret)
+        if token is None or not token.is_valid(time.time()):
             if self._wrong_tokens.take(network_of(address)):
                 raise HTTPError(429, "too many wrong tokens from this address: wait a minute", {"Retry-After": "60"})
-            raise HTTPError(401, "this token is unknown or was revoked", {"WWW-Authenticate": "Bearer"})
+            why = "has expired" if token is not None else "is unknown or was revoked"
+            raise HTTPError(401, f"this token {why}", {"WWW-Authenticate": "Bearer"})
         return token
 
     async def _by_bearer(self, header: str, address: str) -> Identity:
@@ -116,8 +140,7 @@ class Access:
             secret = _password(secret)
         elif scheme.lower() != "bearer":
             raise HTTPError(401, "authorization must be a bearer token", {"WWW-Authenticate": "Bearer"})
-        token = await self.token(secret.strip(), address)
-        return Identity(token.name, token.role, token.id)
+        return Identity.of(await self.token(secret.strip(), address))
 
     def check_rate(self, who: Identity) -> None:
         """Refuse a caller who calls too often."""
@@ -147,6 +170,16 @@ def check_csrf(who: Identity, given: str | None) -> None:
     """A change by cookie needs the session's own word, which another site cannot know."""
     if who.csrf is not None and not hmac.compare_digest(who.csrf.encode(), (given or "").encode()):
         raise HTTPError(403, f"the header {CSRF_HEADER} is missing or wrong: load the page again")
+
+
+def check_agent_limit(who: Identity, method: str, path: str) -> None:
+    """Refuse a token that is limited to agents what concerns another agent, or the whole service."""
+    if who.agents is None:
+        return
+    named = _OF_AN_AGENT.match(path)
+    whole = path.startswith(GUARDED) and not (path == "/api/agents" and method in SAFE)
+    if not who.may_use(named[1]) if named else whole:
+        raise HTTPError(403, f"this token is limited to {', '.join(who.agents)}")
 
 
 def allowed(*roles: str) -> Any:

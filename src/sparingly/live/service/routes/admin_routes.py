@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError, shortened
 from sparingly.live.service.auth.authentication import Identity, allowed
+from sparingly.live.service.auth.expiry import expiry
 from sparingly.live.service.auth.tokens import ADMIN, ROLES
 from sparingly.live.service.routes.wire_models import (
     AgentIn,
@@ -30,7 +32,7 @@ Anyone = Annotated[Identity, allowed(*ROLES)]
 @router.get("/agents", response_model=AgentsOut)
 async def list_agents(here: Here, who: Anyone) -> Json:
     """The agents' names."""
-    return {"agents": await here.call(here.agents.names)}
+    return {"agents": [name for name in await here.call(here.agents.names) if who.may_use(name)]}
 
 
 @router.post("/agents", response_model=AgentOut, status_code=201)
@@ -68,16 +70,16 @@ async def list_tokens(here: Here, who: Admin) -> Json:
 @router.post("/tokens", response_model=NewTokenOut, status_code=201)
 async def create_token(body: TokenIn, here: Here, who: Admin) -> Json:
     """A new token; its secret is told this once."""
-    token, secret = await here.call(here.tokens.create, body.name, body.role)
-    await here.call(here.audit.note, who, "made a token", detail=f"{token.id} {token.name} ({token.role})")
+    expires = None if body.expires is None else expiry(body.expires, time.time())
+    limits: dict[str, Any] = {"agents": body.agents, "expires": expires}
+    token, secret = await here.call(here.tokens.create, body.name, body.role, by=who, **limits)
     return {**asdict(token), "token": secret}
 
 
 @router.delete("/tokens/{token}", response_model=TokensOut)
 async def revoke_token(token: Annotated[str, Path(pattern="^[0-9a-f]{12}$")], here: Here, who: Admin) -> Json:
     """Let no one in any more with this token."""
-    await here.call(here.tokens.revoke, token)
-    await here.call(here.audit.note, who, "revoked a token", detail=token)
+    await here.call(here.tokens.revoke, token, by=who)
     return {"tokens": [asdict(one) for one in await here.call(here.tokens.list)]}
 
 

@@ -15,6 +15,7 @@ from sparingly.live.service.service import Here, Name, Service
 from sparingly.live.service.web.error_responses import HTTPError
 
 router = APIRouter(include_in_schema=False)
+STRANGER = Identity("a stranger", "none", "none")
 
 
 @router.get("/")
@@ -22,7 +23,7 @@ async def home(request: Request, here: Here) -> Response:
     who = person(request)
     if who is None:
         return RedirectResponse("/sign-in", 303)
-    names = await here.call(here.agents.names)
+    names = [name for name in await here.call(here.agents.names) if who.may_use(name)]
     if not names or who.role in (PRODUCER, HOST):
         return render("empty.html", request, names=names)
     view = "dashboard" if who.role == ADMIN else "answer"
@@ -39,13 +40,15 @@ async def sign_in_page(request: Request, here: Here, kept: str | None = None) ->
 
 @router.post("/sign-in")
 async def sign_in(request: Request, here: Here, token: Annotated[str, Form(max_length=200)] = "") -> Response:
+    address = address_of(request)
     try:
-        found = await here.access.token(token.strip(), address_of(request))
+        found = await here.access.token(token.strip(), address)
     except HTTPError as error:
+        if error.status == 401:  # those that are throttled would only fill the audit trail
+            await here.call(here.audit.note, STRANGER, "was refused", detail=f"sign-in from {address}: {error}")
         return render("sign-in.html", request, status=error.status, problem=f"{error}.".capitalize())
     cookie = await here.call(here.sessions.begin, found)
-    who = Identity(found.name, found.role, found.id)
-    await here.call(here.audit.note, who, "signed in")
+    await here.call(here.audit.note, Identity.of(found), "signed in")
     response = RedirectResponse("/signed-in", 303)
     response.set_cookie(
         COOKIE, cookie, max_age=int(LASTS), httponly=True, secure=here.secure_cookie, samesite="lax", path="/"
@@ -87,5 +90,5 @@ async def _agent_page(template: str, roles: tuple[str, ...], agent: str, request
     if who.role not in roles:
         raise HTTPError(403, f"the role {who.role} may not see this page: it takes {' or '.join(roles)}")
     found = await here.agent(agent)
-    names = await here.call(here.agents.names)
+    names = [name for name in await here.call(here.agents.names) if who.may_use(name)]
     return render(template, request, agent=agent, names=names, settings=found.settings)

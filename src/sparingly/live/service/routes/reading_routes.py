@@ -75,7 +75,7 @@ async def export(
 )
 async def events(agent: Name, here: Here, the_agent: TheAgent, who: Watcher) -> StreamingResponse:
     """Server-sent events: `moved`, with the number of events and of open questions, whenever something happened."""
-    stream = here.events.stream(agent, the_agent)
+    stream = here.events.stream(agent, the_agent, lambda: here.access.is_valid(who))
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 

@@ -159,6 +159,12 @@ class AgentsOut(BaseModel):
 class TokenIn(Strict):
     name: StrictStr = Field(min_length=1, max_length=80)
     role: Literal["producer", "expert", "host", "admin"]
+    agents: Annotated[list[StrictStr], Field(min_length=1, max_length=1000)] | None = Field(
+        None, description="The agents it is limited to; all if left out."
+    )
+    expires: StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)] | None = Field(
+        None, description="A duration such as 30d or 12h, a date such as 2030-01-31, or seconds since 1970."
+    )
 
 
 class TokenOut(BaseModel):
@@ -167,6 +173,8 @@ class TokenOut(BaseModel):
     role: str
     created: float
     revoked: float | None = None
+    agents: list[str] | None = None
+    expires: float | None = None
 
 
 class NewTokenOut(TokenOut):

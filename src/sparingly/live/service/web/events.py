@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 from sparingly.live.agent.agent import Agent
@@ -16,6 +17,8 @@ from sparingly.live.agent.errors import AgentError
 
 EVERY = 0.5
 PING = 15.0
+CHECK = 1.0
+"""Seconds between two looks whether a listener's token is still valid."""
 
 
 @dataclass
@@ -35,23 +38,26 @@ class Events:
         self._watched: dict[str, _WatchedAgent] = {}
         self._stopping = asyncio.Event()
 
-    async def stream(self, name: str, agent: Agent) -> AsyncIterator[str]:
-        """Server-sent events until the listener goes or the service stops."""
+    async def stream(self, name: str, agent: Agent, may_listen: Callable[[], Awaitable[bool]]) -> AsyncIterator[str]:
+        """Server-sent events until the listener goes or may no longer listen, or the service stops."""
         watched = self._watched.setdefault(name, _WatchedAgent())
         watched.listeners += 1
         if watched.task is None:
             watched.task = asyncio.create_task(self._watch(watched, agent))
-        told = (-2, 0)
+        told, spoke = (-2, 0), time.monotonic()
         try:
             yield "retry: 1000\n\n"
-            while not self._stopping.is_set():
+            while not self._stopping.is_set() and await _is_let(may_listen):
                 if watched.seen != told and watched.seen[0] >= 0:
                     told = watched.seen
                     data = json.dumps({"events": told[0], "open": told[1]})
                     yield f"event: moved\nid: {told[0]}\ndata: {data}\n\n"
-                    continue
-                if not await self._wait(watched):
+                    spoke = time.monotonic()
+                elif time.monotonic() - spoke >= PING:
                     yield ": still here\n\n"
+                    spoke = time.monotonic()
+                else:
+                    await self._wait(watched)
         finally:
             watched.listeners -= 1
 
@@ -59,13 +65,10 @@ class Events:
         """Let every listener go, so that the service can close."""
         self._stopping.set()
 
-    async def _wait(self, watched: _WatchedAgent) -> bool:
+    async def _wait(self, watched: _WatchedAgent) -> None:
         async with watched.changed:
-            try:
-                await asyncio.wait_for(watched.changed.wait(), PING)
-            except TimeoutError:
-                return False
-        return True
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(watched.changed.wait(), CHECK)
 
     async def _watch(self, watched: _WatchedAgent, agent: Agent) -> None:
         try:
@@ -82,6 +85,14 @@ class Events:
             watched.task = None
             async with watched.changed:
                 watched.changed.notify_all()
+
+
+async def _is_let(may_listen: Callable[[], Awaitable[bool]]) -> bool:
+    """A database that cannot be read now ends no stream: nothing new is told until it can."""
+    try:
+        return await may_listen()
+    except AgentError:
+        return True
 
 
 def _look(agent: Agent) -> tuple[int, int]:

@@ -12,12 +12,20 @@ from typing import Any
 
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sparingly.live.agent.errors import StoreError
-from sparingly.live.service.auth.authentication import CSRF_HEADER, SAFE, Access, check_csrf, check_origin
-from sparingly.live.service.web.error_responses import HTTPError, error_response, internal_error_response
+from sparingly.live.service.auth.authentication import (
+    CSRF_HEADER,
+    GUARDED,
+    SAFE,
+    Access,
+    check_agent_limit,
+    check_csrf,
+    check_origin,
+)
+from sparingly.live.service.web.error_responses import HTTPError, error_response, internal_error_response, respond
 from sparingly.live.service.web.metrics import Metrics
 
 POLICY = "; ".join(
@@ -44,8 +52,6 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
-GUARDED = ("/api/", "/metrics")
-
 TOO_LARGE, LINGER = 413, 10.0
 """After this status, for so many seconds, the rest of the body is read and thrown away."""
 
@@ -70,7 +76,8 @@ class ServiceMiddleware:
             await self._admit(scope)
             await self._app(scope, body, response)
         except HTTPError as error:
-            await response.instead(error_response(error.status, str(error), error.headers), scope, receive)
+            told = respond(Request(scope), error.status, str(error), error.headers)
+            await response.instead(told, scope, receive)
         except StoreError as error:
             await response.instead(error_response(503, str(error), {"Retry-After": "1"}), scope, receive)
         except Exception as error:
@@ -98,6 +105,7 @@ class ServiceMiddleware:
             raise HTTPError(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
         if who is not None:
             self._access.check_rate(who)
+            check_agent_limit(who, scope["method"], scope["path"])
         if guarded and changes and who is not None:
             check_csrf(who, connection.headers.get(CSRF_HEADER))
         if int(length) > self._most:
