@@ -20,6 +20,7 @@ from sparingly.adapters.strategy_factory import probabilities
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.ticket_records import OPEN
+from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, HOST
 from sparingly.live.service.service import Here, Json, Name, Service, TheAgent
@@ -131,11 +132,9 @@ def _annotated(
     label = choices.chosen(annotation.get("result") or [])
     if annotation.get("was_cancelled") or label is None:
         if agent.ticket(ticket.id).status == OPEN:
-            agent.skip(ticket.id)
-            here.audit.note(who, "skipped", agent=name, ticket=ticket.id)
+            agent.skip(ticket.id, audit=line_of(who, "skipped"))
         return {"ticket": ticket.id, "label": None}
-    agent.answer(ticket.id, _class(agent, label))
-    here.audit.note(who, "answered", agent=name, ticket=ticket.id, detail=label)
+    agent.answer(ticket.id, _class(agent, label), audit=line_of(who, "answered", label))
     here.metrics.answers.labels(name, "answered").inc()
     return {"ticket": ticket.id, "label": label}
 

@@ -8,7 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 import pytest
 
 from sparingly.live.agent.batching import LARGEST_BATCH, BatchingQueue
-from sparingly.live.agent.errors import StoreError
+from sparingly.live.agent.errors import BusyError, StoreError
+from sparingly.live.agent.turn_lock import TurnLock
 
 
 class Totals:
@@ -16,7 +17,7 @@ class Totals:
 
     def __init__(self) -> None:
         self.batches: list[int] = []
-        self.lock = threading.RLock()
+        self.lock = TurnLock()
         self.queue: BatchingQueue[list[int], int] = BatchingQueue(self.serve, self.lock)
 
     def serve(self, calls):
@@ -112,3 +113,27 @@ def test_calls_and_submissions_share_batches(totals, executor):
             callers.submit(totals.queue.call, [n]) if n % 2 else totals.queue.submit([n], executor) for n in range(200)
         ]
         assert [future.result(timeout=10) for future in mixed] == list(range(200))
+
+
+def test_whoever_waits_too_long_for_a_turn_is_refused_and_not_served_later() -> None:
+    totals = Totals()
+    totals.lock._busy_timeout = 0.05
+    held, free = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with totals.lock:
+            held.set()
+            free.wait(30)
+
+    with ThreadPoolExecutor(2) as executor:
+        holder = executor.submit(hold)
+        held.wait(30)
+        submitted = totals.queue.submit([1], executor)
+        with pytest.raises(BusyError, match=r"no turn within 0\.05 s"):
+            totals.queue.call([2])
+        with pytest.raises(BusyError):
+            submitted.result(30)
+        free.set()
+        holder.result(30)
+        assert totals.queue.call([3]) == 3
+    assert totals.batches == [1]

@@ -89,8 +89,9 @@ def test_a_question_taken_back_goes_to_no_one_else_in_between(ask, served, monke
     reopen, others = type(served.agent).reopen, []
 
     def reopen_and_look(agent, *args, **more):
-        reopen(agent, *args, **more)
+        question = reopen(agent, *args, **more)
         others.extend(agent.questions("someone quick"))
+        return question
 
     monkeypatch.setattr(type(served.agent), "reopen", reopen_and_look)
     assert ask(EXPERT, "POST", f"{AT}/undo", {"ticket": ticket}).json()["question"]["id"] == ticket

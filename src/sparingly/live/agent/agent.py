@@ -32,6 +32,7 @@ from sparingly.live.agent.ticket_records import (
     Waiting,
 )
 from sparingly.live.store import export
+from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.store import Store, backend_of
 from sparingly.live.training.decider import Learner
 from sparingly.strategies.strategy import Strategy
@@ -75,6 +76,9 @@ class Agent:
         For how many events back an answer can be unlearned exactly.
     clock
         The time in seconds; another one for tests.
+    busy_timeout
+        The most seconds that a call waits for its turn, after which it fails and nothing of it is kept; as long as it
+        takes when left out.
 
     Examples
     --------
@@ -111,6 +115,7 @@ class Agent:
         audit_rate: float = 0.0,
         keep: int = 20_000,
         clock: Callable[[], float] = time.time,
+        busy_timeout: float | None = None,
     ) -> None:
         instance = strategy if isinstance(strategy, Strategy) else None
         settings = made_settings(
@@ -130,7 +135,7 @@ class Agent:
         )
         if not backend_of(path).exists():
             Store.create(path, settings, state=None if instance is None else Learner(instance).state())
-        self._runtime = AgentRuntime(Store.open(path), instance, settings, None, clock)
+        self._runtime = AgentRuntime(Store.open(path), instance, settings, None, clock, busy_timeout)
 
     @classmethod
     def open(
@@ -140,13 +145,14 @@ class Agent:
         strategy: Strategy | None = None,
         training: str | None = None,
         clock: Callable[[], float] = time.time,
+        busy_timeout: float | None = None,
     ) -> Self:
         """Continue an agent, after a crash or a stop: its decisions are those it would have made without it.
 
         `strategy` is needed if the agent was made with an instance that cannot be made again from its name.
         """
         agent = cls.__new__(cls)
-        agent._runtime = AgentRuntime(Store.open(path), strategy, None, training, clock)
+        agent._runtime = AgentRuntime(Store.open(path), strategy, None, training, clock, busy_timeout)
         return agent
 
     # observations
@@ -186,10 +192,11 @@ class Agent:
 
     # answers
 
-    def answer(self, ticket_id: str, label: Any, *, expert: str | None = None) -> None:
+    def answer(self, ticket_id: str, label: Any, *, expert: str | None = None, audit: AuditLine | None = None) -> None:
         """Tell the true class: late, out of order, again; a different class than before is a correction.
 
-        A named expert whose lease has run out is refused.
+        A named expert whose lease has run out is refused. `audit`, here and below, is kept if the call is, in the same
+        transaction.
         """
         classes, game = self.classes, self.settings.game
 
@@ -197,26 +204,42 @@ class Agent:
             said = answers.meaning(game, classes, row.action, label)
             return answers.answered(connection, row, said, expert, now)
 
-        self._runtime.change(ticket_id, rule)
+        self._runtime.change(ticket_id, rule, audit)
 
-    def skip(self, ticket_id: str, *, expert: str | None = None) -> None:
+    def skip(self, ticket_id: str, *, expert: str | None = None, audit: AuditLine | None = None) -> None:
         """Close a question without an answer; a named expert's skip leaves it open for the others."""
-        self._runtime.change(ticket_id, lambda c, row, now: answers.closed(c, row, SKIPPED, expert, now))
+        self._runtime.change(ticket_id, lambda c, row, now: answers.closed(c, row, SKIPPED, expert, now), audit)
 
-    def dont_know(self, ticket_id: str, *, expert: str | None = None) -> None:
+    def dont_know(self, ticket_id: str, *, expert: str | None = None, audit: AuditLine | None = None) -> None:
         """Close a question to which the person has no answer."""
-        self._runtime.change(ticket_id, lambda c, row, now: answers.closed(c, row, UNKNOWN, expert, now))
+        self._runtime.change(ticket_id, lambda c, row, now: answers.closed(c, row, UNKNOWN, expert, now), audit)
 
-    def withdraw(self, ticket_id: str) -> None:
+    def withdraw(self, ticket_id: str, *, audit: AuditLine | None = None) -> None:
         """Take an observation back for good: it is not asked any more, and takes no answer."""
-        self._runtime.change(ticket_id, lambda c, row, now: answers.closed(c, row, WITHDRAWN, None, now))
+        self._runtime.change(ticket_id, lambda c, row, now: answers.closed(c, row, WITHDRAWN, None, now), audit)
 
-    def reopen(self, ticket_id: str, *, expert: str | None = None, lease_seconds: float | None = None) -> None:
+    def reopen(
+        self,
+        ticket_id: str,
+        *,
+        expert: str | None = None,
+        lease_seconds: float | None = None,
+        audit: AuditLine | None = None,
+    ) -> Question | None:
         """Undo: take an answer back and unlearn it, or open a question again that was skipped or closed.
 
-        With `lease_seconds` it is leased to the named expert in the same transaction: no one else gets it first.
+        With `lease_seconds` it is leased to the named expert in the same transaction, and returned: no one else gets
+        it first.
         """
-        self._runtime.change(ticket_id, lambda c, row, now: answers.reopened(c, row, expert, now, lease_seconds))
+
+        def lease(connection: Connection, now: float) -> Question | None:
+            if expert is None or lease_seconds is None:
+                return None
+            row = answers.find(connection, ticket_id)
+            leases.check_free(row, expert, now)
+            return leases.lend(connection, [row], self.settings, expert, now, now + lease_seconds)[0]
+
+        return self._runtime.change(ticket_id, lambda c, row, now: answers.reopened(c, row, expert, now), audit, lease)
 
     # questions
 
@@ -301,6 +324,20 @@ class Agent:
     def count_events(self) -> int:
         """How many events the journal has: every observation, answer, skip and correction is one."""
         return self._runtime.queries.count_events()
+
+    # the audit trail
+
+    @property
+    def has_audit_lines(self) -> bool:
+        """Whether there may be audit lines that were not copied yet."""
+        return self._runtime.has_audit_lines
+
+    def copy_audit_lines(self, copy: Callable[[list[dict[str, Any]]], None]) -> None:
+        """Call `copy` with the audit lines that were kept, oldest first, and forget them when it returns.
+
+        A crash in between hands a line out again, with the same `id`.
+        """
+        self._runtime.copy_audit_lines(copy)
 
     # opening and closing
 

@@ -110,9 +110,7 @@ def closed(connection: Connection, row: Any, status: str, expert: str | None, no
     return Change(event, {"status": status, "expert": expert, "until": None, "closed": now})
 
 
-def reopened(
-    connection: Connection, row: Any, expert: str | None, now: float, lease_seconds: float | None = None
-) -> Change | None:
+def reopened(connection: Connection, row: Any, expert: str | None, now: float) -> Change | None:
     """An answer taken back, or a closed question opened again; of skips, a named expert's own."""
     if row.status == WITHDRAWN:
         raise ConflictError(f"ticket {row.id!r} was withdrawn: it cannot be opened again")
@@ -129,9 +127,7 @@ def reopened(
         return None
     event = {"kind": journal.REOPENED, "voids": voids, "expert": expert}
     columns = {"status": OPEN if row.asks else ANNOUNCED, "symbol": None, "label": None, "learned": None}
-    leased = expert is not None and lease_seconds is not None and row.asks
-    lease = {"expert": expert, "until": now + (lease_seconds or 0.0)} if leased else {"expert": None, "until": None}
-    return Change(event, {**columns, **lease, "closed": None})
+    return Change(event, {**columns, "expert": None, "until": None, "closed": None})
 
 
 def check_lease(row: Any, expert: str | None, now: float) -> None:

@@ -9,7 +9,8 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from sparingly.live.agent.errors import StoreError
+from sparingly.live.agent.errors import BusyError, StoreError
+from sparingly.live.agent.turn_lock import TurnLock
 
 Request = TypeVar("Request", bound=Sized)
 Result = TypeVar("Result")
@@ -38,7 +39,7 @@ class BatchingQueue(Generic[Request, Result]):
     lock
         Held while serving.
 
-    >>> queue = BatchingQueue(lambda calls: [sum(numbers) for numbers in calls], threading.RLock())
+    >>> queue = BatchingQueue(lambda calls: [sum(numbers) for numbers in calls], TurnLock())
     >>> queue.call([20, 22])
     42
     >>> from concurrent.futures import ThreadPoolExecutor
@@ -47,9 +48,7 @@ class BatchingQueue(Generic[Request, Result]):
     3
     """
 
-    def __init__(
-        self, serve: Callable[[Sequence[Request]], Sequence[Result | BaseException]], lock: threading.RLock
-    ) -> None:
+    def __init__(self, serve: Callable[[Sequence[Request]], Sequence[Result | BaseException]], lock: TurnLock) -> None:
         self._serve = serve
         self._lock = lock
         self._waiting: deque[_Call[Request, Result]] = deque()
@@ -64,6 +63,10 @@ class BatchingQueue(Generic[Request, Result]):
             with self._lock:
                 while not call.future.done():
                     self._serve_batch()
+        except BusyError:
+            # Whoever has the lock may be serving this very call: then its result counts.
+            if call.future.cancel():
+                raise
         except BaseException:
             call.future.cancel()
             raise
@@ -91,6 +94,9 @@ class BatchingQueue(Generic[Request, Result]):
         try:
             with self._lock:
                 self._serve_batch()
+        except BusyError as error:
+            for call in self._next_batch():
+                call.future.set_exception(error)
         finally:
             with self._mutex:
                 self._worker_is_due = bool(self._waiting)
@@ -111,11 +117,12 @@ class BatchingQueue(Generic[Request, Result]):
         """The next requests that nobody has cancelled, at least one if there is one."""
         batch: list[_Call[Request, Result]] = []
         items = 0
-        while self._waiting and (not batch or items + len(self._waiting[0].request) <= LARGEST_BATCH):
-            call = self._waiting.popleft()
-            if call.future.set_running_or_notify_cancel():
-                batch.append(call)
-                items += len(call.request)
+        with self._mutex:
+            while self._waiting and (not batch or items + len(self._waiting[0].request) <= LARGEST_BATCH):
+                call = self._waiting.popleft()
+                if call.future.set_running_or_notify_cancel():
+                    batch.append(call)
+                    items += len(call.request)
         return batch
 
     def _resolve(self, calls: Sequence[_Call[Request, Result]]) -> None:

@@ -30,6 +30,10 @@ class InUseError(StoreError):
     """Another process has the SQLite file open."""
 
 
+class BusyError(StoreError):
+    """The agent did not get to this call in time."""
+
+
 class DamagedError(StoreError):
     """The file is damaged; the message says what can be recovered."""
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -17,12 +16,17 @@ from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.observations import Observation, ObserveCall
 from sparingly.live.agent.queries import AgentQueries
 from sparingly.live.agent.ticket_records import Ticket
+from sparingly.live.agent.turn_lock import TurnLock
+from sparingly.live.store import audit_outbox
+from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.store import Store
 from sparingly.live.training.background import choose_decider
 from sparingly.live.training.decider import Decider
 from sparingly.strategies.strategy import Strategy
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class AgentRuntime:
@@ -40,6 +44,8 @@ class AgentRuntime:
         "inline" or "background"; None as in the settings.
     clock
         The time in seconds.
+    busy_timeout
+        The most seconds that a call waits for its turn; None for as long as it takes.
     """
 
     def __init__(
@@ -49,12 +55,14 @@ class AgentRuntime:
         asked_for: AgentSettings | None,
         training: str | None,
         clock: Callable[[], float],
+        busy_timeout: float | None = None,
     ) -> None:
         self.store = store
         self._instance = instance
         self.clock = clock
-        self.lock = threading.RLock()
+        self.lock = TurnLock(busy_timeout)
         self._closed: str | None = None
+        self.has_audit_lines = True
         self.queue: BatchingQueue[ObserveCall, list[Ticket]] = BatchingQueue(self._serve, self.lock)
         self._decider: Decider | None = None
         self.queries = AgentQueries(store, self.reading, clock)
@@ -111,19 +119,49 @@ class AgentRuntime:
             with self.store.writing() as connection:
                 yield connection
 
-    def change(self, ticket_id: str, rule: Callable[[Connection, Any, float], answers.Change | None]) -> None:
-        """Write what a rule makes of a ticket's row, if anything, and learn from it."""
+    def change(
+        self,
+        ticket_id: str,
+        rule: Callable[[Connection, Any, float], answers.Change | None],
+        audit: AuditLine | None = None,
+        then: Callable[[Connection, float], T] | None = None,
+    ) -> T | None:
+        """Write what a rule makes of a ticket's row, if anything, and learn from it; `then` is in the transaction."""
         with self.lock:
             self._check_open()
             now = self.clock()
             with self.store.writing() as connection:
                 row = answers.find(connection, ticket_id)
                 change = rule(connection, row, now)
-                if change is None:
+                head = self.store.head(connection) + 1
+                if change is not None:
+                    answers.write(connection, row, change, head, now)
+                if audit is not None:
+                    audit_outbox.add(connection, audit, row.id, now)
+                result = then(connection, now) if then is not None else None
+            self.has_audit_lines |= audit is not None
+            if change is not None:
+                self._learn(head)
+            return result
+
+    def copy_audit_lines(self, copy: Callable[[list[dict[str, Any]]], None]) -> None:
+        """Hand the lines of the outbox to whoever keeps them, and forget those; the same line may be handed out again.
+
+        `has_audit_lines` says whether there may be any.
+        """
+        self.has_audit_lines = False
+        try:
+            while True:
+                with self.reading() as connection:
+                    lines = audit_outbox.waiting(connection)
+                if not lines:
                     return
-                head = self.store.head(connection)
-                answers.write(connection, row, change, head + 1, now)
-            self._learn(head + 1)
+                copy(lines)
+                with self.writing() as connection:
+                    audit_outbox.remove(connection, lines)
+        except BaseException:
+            self.has_audit_lines = True
+            raise
 
     def _learn(self, head: int) -> None:
         """Let the decider read what was just written; if the database fails now, it will read it at the next call."""

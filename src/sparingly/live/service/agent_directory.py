@@ -12,6 +12,7 @@ from sqlalchemy import insert, select, update
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError, ConflictError
 from sparingly.live.service.service_database import ServiceDatabase, agents
+from sparingly.live.store.connection_pool import LOCK_SECONDS
 
 NAME = r"[a-z][a-z0-9_]{0,39}"
 REVEAL = ("after", "before", "never")
@@ -46,7 +47,8 @@ class Agents:
         with self._lock:
             if name in self.names():
                 raise ConflictError(f"there is already an agent named {name!r}")
-            agent = Agent(path=self._database.agent_place(name), **{"training": "background", **settings})
+            settings = {"training": "background", "busy_timeout": LOCK_SECONDS, **settings}
+            agent = Agent(path=self._database.agent_place(name), **settings)
             with self._database.writing() as connection:
                 connection.execute(insert(agents), {"name": name, "reveal": reveal, "created": time.time()})
             self.opened[name] = agent
@@ -60,7 +62,7 @@ class Agents:
                 if name not in self.opened:
                     if name not in self.names():
                         raise UnknownAgentError(f"there is no agent {name!r}")
-                    self.opened[name] = Agent.open(self._database.agent_place(name))
+                    self.opened[name] = Agent.open(self._database.agent_place(name), busy_timeout=LOCK_SECONDS)
                 agent = self.opened[name]
         return agent
 

@@ -19,16 +19,16 @@ from sparingly.live.service.auth.authentication import Access
 from sparingly.live.service.auth.sessions import Sessions
 from sparingly.live.service.auth.tokens import Tokens
 from sparingly.live.service.dashboard_cache import DashboardCache
+from sparingly.live.service.housekeeping import Housekeeping
+from sparingly.live.service.readiness import Readiness
 from sparingly.live.service.service_database import ServiceDatabase
 from sparingly.live.service.service_limits import ServiceLimits
 from sparingly.live.service.web.events import Events
 from sparingly.live.service.web.metrics import Metrics
+from sparingly.live.store.connection_pool import THREADS
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-THREADS = 48
-"""Calls of agents that may wait at the same time; those that wait for the disk are written together."""
 
 
 class Service:
@@ -40,14 +40,16 @@ class Service:
         self.database = ServiceDatabase(place)
         self.tokens = Tokens(self.database)
         self.sessions = Sessions(self.database, self.tokens)
-        self.audit = Audit(self.database)
         self.agents = Agents(self.database)
+        self.audit = Audit(self.database, self.agents.opened)
         self.access = Access(self.tokens, self.sessions, self.limits)
         self.dashboard_cache = DashboardCache(self.agents)
         self.metrics = Metrics()
         self.metrics.watch(self.dashboard_cache)
         self.events = Events()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
+        self.readiness = Readiness(self.agents)
+        self._housekeeping = Housekeeping({self._copy_audit_lines: 1.0})
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run what may wait for a disk or a database beside the event loop."""
@@ -67,8 +69,13 @@ class Service:
     def close(self) -> None:
         self.events.stop()
         self._threads.shutdown(wait=True)
+        self._housekeeping.stop()
+        self._copy_audit_lines()
         self.agents.close()
         self.database.close()
+
+    def _copy_audit_lines(self) -> None:
+        self.audit.collect_all(lambda agent: agent.has_audit_lines)
 
 
 async def service_of(request: Request) -> Service:

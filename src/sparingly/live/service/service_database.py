@@ -15,6 +15,7 @@ from sqlalchemy import (
     Connection,
     Double,
     Engine,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -29,9 +30,12 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 
 from sparingly.live.agent.errors import StoreError
+from sparingly.live.store.connection_pool import pool_options, postgres_arguments
 from sparingly.live.store.migrations import VERSION, Migrations, meta, write_meta
 
 SCHEMA = "sparingly_service"
+LOCK_SECONDS = 5.0
+"""The most seconds that one waits for a lock of these tables, which are small and quickly written."""
 
 metadata = MetaData()
 meta.to_metadata(metadata)
@@ -64,7 +68,10 @@ agents = Table(
     Column("name", Text, primary_key=True),
     Column("reveal", Text, nullable=False),
     Column("created", Double, nullable=False),
+    Column("state", Text, nullable=False, server_default="active"),
+    Column("file", Text),
 )
+"""`file` is the name of the agent's file or schema: the one that it was made with, whatever it is called now."""
 
 audit = Table(
     "audit",
@@ -78,7 +85,10 @@ audit = Table(
     Column("agent", Text),
     Column("ticket", Text),
     Column("detail", Text),
+    Column("source", Text),
 )
+audit_sources = Index("audit_sources", audit.c.source, unique=True)
+"""A line that was copied from an agent has its id there as source: copied again, it is not doubled."""
 
 
 def _limit_tokens(connection: Connection) -> None:
@@ -87,7 +97,16 @@ def _limit_tokens(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE tokens ADD COLUMN expires DOUBLE PRECISION"))
 
 
-MIGRATIONS = Migrations(_limit_tokens)
+def _add_sources_and_states(connection: Connection) -> None:
+    """Version 3: lines of the audit trail are copied from agents; an agent has a state, and may be renamed."""
+    connection.execute(text("ALTER TABLE audit ADD COLUMN source TEXT"))
+    audit_sources.create(connection)
+    connection.execute(text("ALTER TABLE agents ADD COLUMN state TEXT NOT NULL DEFAULT 'active'"))
+    connection.execute(text("ALTER TABLE agents ADD COLUMN file TEXT"))
+    connection.execute(text("UPDATE agents SET file = name"))
+
+
+MIGRATIONS = Migrations(_limit_tokens, _add_sources_and_states)
 """A migration goes here, at the end, and the tables above are changed with it."""
 
 
@@ -131,6 +150,7 @@ class ServiceDatabase:
         """One process at a time: what the first that starts makes is found by those that start with it."""
         if self.is_postgres:
             with self.reading() as connection:
+                connection.execute(text("SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '60s'"))
                 connection.execute(text("SELECT pg_advisory_xact_lock(3, 1)"))
                 yield
             return
@@ -187,7 +207,8 @@ def _sqlite(folder: Path) -> Engine:
             os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
         raise StoreError(f"the folder {folder} cannot be used: {error.strerror}") from None
-    engine = create_engine(f"sqlite:///{file.resolve()}", connect_args={"check_same_thread": False, "timeout": 30})
+    arguments = {"check_same_thread": False, "timeout": LOCK_SECONDS}
+    engine = create_engine(f"sqlite:///{file.resolve()}", connect_args=arguments, **pool_options())
     event.listen(engine, "connect", _prepare)
     return engine
 
@@ -199,5 +220,5 @@ def _prepare(connection: sqlite3.Connection, record: Any) -> None:
 
 def _postgres(url: str) -> Engine:
     parsed = make_url(url).difference_update_query(["agent"]).set(drivername="postgresql+psycopg")
-    arguments = {"options": f"-csearch_path={SCHEMA}", "connect_timeout": 5, "application_name": "sparingly"}
-    return create_engine(parsed, pool_pre_ping=True, connect_args=arguments)
+    arguments = postgres_arguments(SCHEMA, LOCK_SECONDS)
+    return create_engine(parsed, pool_pre_ping=True, connect_args=arguments, **pool_options())

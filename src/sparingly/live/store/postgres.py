@@ -12,6 +12,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 
 from sparingly.live.agent.errors import AgentError, DamagedError, StoreError
+from sparingly.live.store.connection_pool import pool_options, postgres_arguments
 from sparingly.live.store.tables import metadata
 
 _TRY_AGAIN = 0.5
@@ -122,11 +123,7 @@ class PostgreSQL:
 
 
 def _engine(url: URL, schema: str) -> Engine:
-    return create_engine(
-        url,
-        pool_pre_ping=True,
-        connect_args={"options": f"-csearch_path={schema}", "connect_timeout": 5, "application_name": "sparingly"},
-    )
+    return create_engine(url, pool_pre_ping=True, connect_args=postgres_arguments(schema), **pool_options())
 
 
 def _signed(key: int) -> int:

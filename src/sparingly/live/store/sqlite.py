@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 
 from sparingly.live.agent.errors import DamagedError, InUseError, StoreError
+from sparingly.live.store.connection_pool import LOCK_SECONDS, pool_options
 from sparingly.live.store.tables import metadata
 
 WRITES = "sparingly_writes"
@@ -123,7 +124,8 @@ class SQLite:
 
 
 def _engine(path: Path) -> Engine:
-    engine = create_engine(f"sqlite:///{path}", connect_args={"check_same_thread": False, "timeout": 30})
+    arguments = {"check_same_thread": False, "timeout": LOCK_SECONDS}
+    engine = create_engine(f"sqlite:///{path}", connect_args=arguments, **pool_options())
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine

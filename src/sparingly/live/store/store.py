@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection, Engine, func, insert, inspect, select
 from sqlalchemy.exc import DBAPIError, NoResultFound
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError, DamagedError, StoreError
@@ -115,6 +116,8 @@ class Store:
                 yield connection
         except DBAPIError as error:
             raise self.backend.explain(error.orig or error) from error
+        except PoolTimeoutError as error:
+            raise self.backend.explain(error) from error
 
     def head(self, connection: Connection) -> int:
         """The number of the last event in the journal."""

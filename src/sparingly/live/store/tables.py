@@ -71,6 +71,7 @@ tickets = Table(
     Column("until", Double),
     Column("closed", Double),
     Column("shown", Double),
+    Column("erased", Text),
 )
 Index(
     "open_questions",
@@ -120,6 +121,21 @@ snapshots = Table(
 )
 
 
+audit_outbox = Table(
+    "audit_outbox",
+    metadata,
+    Column("seq", _Place, primary_key=True, autoincrement=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("at", Double, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("token", Text, nullable=False),
+    Column("did", Text, nullable=False),
+    Column("ticket", Text),
+    Column("detail", Text),
+)
+
+
 def features_dropped_upto(connection: Connection) -> int:
     """The event up to which the features of unlabelled observations have been dropped."""
     return int(read_meta(connection, "floor"))
@@ -137,4 +153,10 @@ def _replace_indexes(connection: Connection) -> None:
         index.create(connection)
 
 
-MIGRATIONS = Migrations(_add_shown, _replace_indexes)
+def _add_audit_outbox_and_erased(connection: Connection) -> None:
+    """Format 4 keeps who did what until the service has copied it, and what of a ticket was erased."""
+    audit_outbox.create(connection)
+    connection.execute(text("ALTER TABLE tickets ADD COLUMN erased TEXT"))
+
+
+MIGRATIONS = Migrations(_add_shown, _replace_indexes, _add_audit_outbox_and_erased)

@@ -22,6 +22,7 @@ from sparingly.learning import state_files
 from sparingly.live.agent.agent_settings import maker
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.features import Vector
+from sparingly.live.agent.turn_lock import TurnLock
 from sparingly.live.store import snapshots
 from sparingly.live.store.store import Store
 from sparingly.live.training.decider import (
@@ -55,7 +56,7 @@ class BackgroundDecider:
         "process", or "thread" for a strategy that cannot be made again in another process.
     """
 
-    def __init__(self, store: Store, make: Make, lock: threading.RLock, worker: str) -> None:
+    def __init__(self, store: Store, make: Make, lock: TurnLock, worker: str) -> None:
         self._store = store
         self._make = make
         self._lock = lock
@@ -184,7 +185,7 @@ class BackgroundDecider:
             process.wait()
 
 
-def choose_decider(store: Store, instance: Strategy | None, training: str, lock: threading.RLock) -> Decider:
+def choose_decider(store: Store, instance: Strategy | None, training: str, lock: TurnLock) -> Decider:
     """The decider for an agent: by how it trains, and by whether other processes may write to its database."""
     make = maker(store.settings, instance)
     if training == "background":

@@ -11,6 +11,7 @@ import hmac
 import json
 import re
 import secrets
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, insert, or_, select, update
 
-from sparingly.live.agent.errors import AgentError
+from sparingly.live.agent.errors import AgentError, StoreError
 from sparingly.live.service.audit import Actor, add_line
 from sparingly.live.service.service_database import ServiceDatabase, agents, tokens
 
@@ -92,6 +93,8 @@ class Tokens:
         self._clock = clock
         self._known: dict[str, tuple[bytes, Token]] = {}
         self._read_at = -STALE
+        self._reading = threading.Lock()
+        self._failure: tuple[float, StoreError] | None = None
 
     def create(
         self,
@@ -164,11 +167,20 @@ class Tokens:
         return time.monotonic() - self._read_at >= seconds
 
     def refresh(self, seconds: float = STALE) -> None:
-        """Read the tokens again if that was so long ago."""
-        if self.is_stale(seconds):
+        """Read the tokens again if that was so long ago; whoever comes meanwhile shares the reading, or its failure."""
+        asked_at = time.monotonic()
+        with self._reading:
+            if not self.is_stale(seconds):
+                return
+            if self._failure is not None and self._failure[0] > asked_at:
+                raise self._failure[1]
             read_at = time.monotonic()
-            with self._database.reading() as connection:
-                rows = connection.execute(select(tokens).where(tokens.c.revoked.is_(None))).all()
+            try:
+                with self._database.reading() as connection:
+                    rows = connection.execute(select(tokens).where(tokens.c.revoked.is_(None))).all()
+            except StoreError as error:
+                self._failure = (time.monotonic(), error)
+                raise
             self._known = {row.id: (bytes(row.digest), _token(row)) for row in rows}
             self._read_at = read_at
 

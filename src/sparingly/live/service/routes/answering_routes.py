@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from sparingly.live.agent.agent import Agent
-from sparingly.live.agent.errors import ConflictError
+from sparingly.live.agent.errors import ConflictError, StoreError
 from sparingly.live.agent.ticket_records import ANSWERED, UNKNOWN, Payload, Question
+from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT
 from sparingly.live.service.routes.wire_models import AnswerIn, DoneOut, QuestionsOut, TicketIn, UndoneOut
@@ -84,30 +85,38 @@ def _today(agent: Agent, who: Identity) -> Json:
     return {"answers": answers, "cost": cost}
 
 
+def _today_if_known(agent: Agent, who: Identity) -> Json | None:
+    """For a reply to something that is kept already: it must not become an error."""
+    try:
+        return _today(agent, who)
+    except StoreError:
+        return None
+
+
 def _answer(here: Service, name: str, agent: Agent, who: Identity, body: AnswerIn, did: str) -> Json:
     entry = agent.ticket(body.ticket)
     if did == "corrected" and entry.status != ANSWERED:
         raise ConflictError(f"ticket {body.ticket!r} is {entry.status}: only an answer can be corrected")
     foreign = did == "corrected" and who.role == ADMIN and entry.expert != who.name
-    agent.answer(body.ticket, _label(agent, body.label), expert=None if foreign else who.name)
-    here.audit.note(who, did, agent=name, ticket=body.ticket, detail=body.label)
-    here.metrics.answers.labels(name, did).inc()
     told = None if here.agents.reveal(name) == "never" else entry.prediction
+    expert = None if foreign else who.name
+    agent.answer(body.ticket, _label(agent, body.label), expert=expert, audit=line_of(who, did, body.label))
+    here.metrics.answers.labels(name, did).inc()
     return {
         "ticket": body.ticket,
         "status": ANSWERED,
         "label": body.label,
         "prediction": told,
-        "today": _today(agent, who),
+        "today": _today_if_known(agent, who),
     }
 
 
 def _set_aside(here: Service, name: str, agent: Agent, who: Identity, ticket: str, did: str) -> Json:
+    status = UNKNOWN if did == "did not know" else agent.ticket(ticket).status  # a named expert's skip closes nothing
     act = agent.skip if did == "skipped" else agent.dont_know
-    act(ticket, expert=who.name)
-    here.audit.note(who, did, agent=name, ticket=ticket)
+    act(ticket, expert=who.name, audit=line_of(who, did))
     here.metrics.answers.labels(name, did).inc()
-    return {"ticket": ticket, "status": agent.ticket(ticket).status}
+    return {"ticket": ticket, "status": status}
 
 
 def _undo(here: Service, name: str, agent: Agent, who: Identity, ticket: str) -> Json:
@@ -116,11 +125,13 @@ def _undo(here: Service, name: str, agent: Agent, who: Identity, ticket: str) ->
         raise ConflictError(f"ticket {ticket!r} was answered by {entry.expert or 'someone else'}, not by {who.name}")
     if not entry.asks:
         raise ConflictError(f"ticket {ticket!r} was announced: there is no question to open again")
-    agent.reopen(ticket, expert=who.name, lease_seconds=here.limits.lease_seconds)
-    here.audit.note(who, "took back", agent=name, ticket=ticket)
+    tells = here.agents.reveal(name) == "before"
+    question = agent.reopen(
+        ticket, expert=who.name, lease_seconds=here.limits.lease_seconds, audit=line_of(who, "took back")
+    )
+    assert question is not None
     here.metrics.answers.labels(name, "took back").inc()
-    question = agent.lend(ticket, who.name, lease_seconds=here.limits.lease_seconds)
-    return {"question": question_out(agent, question, here.agents.reveal(name) == "before")}
+    return {"question": question_out(agent, question, tells)}
 
 
 def question_out(agent: Agent, question: Question, tells: bool) -> Json:

@@ -11,7 +11,7 @@ from sparingly.live.agent.errors import AgentError
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, PRODUCER
 from sparingly.live.service.routes.wire_models import ErrorOut, HealthOut
-from sparingly.live.service.service import Here, Json, Service
+from sparingly.live.service.service import Here, Json
 from sparingly.live.service.web.error_responses import HTTPError
 
 router = APIRouter(tags=["watch"])
@@ -28,7 +28,7 @@ async def health() -> Json:
 async def ready(here: Here) -> Json:
     """Every agent can be read; an error names the first that cannot."""
     try:
-        await here.call(_touch_all, here)
+        await here.readiness.check()
     except AgentError as error:
         raise HTTPError(503, f"not ready: {error}", {"Retry-After": "1"}) from None
     return {"status": "ready"}
@@ -39,8 +39,3 @@ async def metrics(here: Here, who: Scraper) -> Response:
     """Counters in the format of Prometheus."""
     text = await here.call(here.metrics.text)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-def _touch_all(here: Service) -> None:
-    for name in here.agents.names():
-        here.agents.get(name).count_events()

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.ticket_records import Payload, Ticket, checked_payload
+from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, PRODUCER
 from sparingly.live.service.routes.wire_models import BlockIn, DoneOut, ObservationIn, PayloadIn, TicketIn, TicketsOut
@@ -62,8 +63,7 @@ async def observe_image(
 @router.post("/withdraw", response_model=DoneOut)
 async def withdraw(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> Json:
     """Take an observation back for good."""
-    await here.call(the_agent.withdraw, body.ticket)
-    await here.call(here.audit.note, who, "withdrew", agent=agent, ticket=body.ticket)
+    await here.call(the_agent.withdraw, body.ticket, audit=line_of(who, "withdrew"))
     return {"ticket": body.ticket, "status": "withdrawn"}
 
 
