@@ -27,6 +27,10 @@ def cost_matrix(costs: Any, name: str = "costs", axes: str = _AXES) -> NDArray[n
         if np.isfinite(matrix).all():
             return matrix
     rows = _rows(costs, name, axes)
+    if all(set(map(type, row)) == {float} for row in rows):
+        matrix = np.array(rows)
+        if np.isfinite(matrix).all():
+            return matrix
     return np.array([[_cost(value, f"{name}[{i}, {j}]") for j, value in enumerate(row)] for i, row in enumerate(rows)])
 
 

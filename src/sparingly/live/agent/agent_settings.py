@@ -75,7 +75,9 @@ class AgentSettings:
 
     def to_json(self) -> str:
         try:
-            return json.dumps(asdict(self), allow_nan=False)
+            # `asdict` would copy every cost by itself, which takes seconds where there are many classes.
+            values = {f.name: getattr(self, f.name) for f in fields(self)}
+            return json.dumps({**values, "limits": asdict(self.limits)}, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise AgentError(f"the settings must be plain values: {error}") from None
 
@@ -132,7 +134,7 @@ def made_settings(
         strategy = instance.name if instance is not None else choose_strategy(game, shape, plain or {}, seed)
     settings = AgentSettings(
         classes=names,
-        costs=tuple(tuple(float(c) for c in row) for row in game.costs),
+        costs=tuple(map(tuple, game.costs.tolist())),
         feedback=tuple(tuple(row) for row in game.feedback),
         actions=game.actions,
         outcomes=game.outcomes,
@@ -147,6 +149,7 @@ def made_settings(
         shape=shape,
         names=tuple(map(str, feature_names)) if feature_names is not None else None,
     )
+    vars(settings)["game"] = game  # the cached property would make the same game again
     try_strategy(settings, instance)
     return settings
 
@@ -291,7 +294,9 @@ def _rate(rate: float) -> float:
 
 
 def _frozen(value: Any) -> Any:
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return tuple(map(_frozen, value)) if list in set(map(type, value)) else tuple(value)
 
 
 def _listed(value: Any) -> str:

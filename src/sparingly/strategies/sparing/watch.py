@@ -102,7 +102,7 @@ class Watch:
         self.changes: list[int] = []
         """The rounds at which a change was noticed."""
         least, most = float(costs.min()), float(costs.max())
-        self._share = ((costs - least) / (most - least or 1.0)).tolist()
+        self._share = (costs - least) / (most - least or 1.0)
         self._least, self._unit = least, most - least or 1.0
 
     def check(self, announced: int) -> Check:
@@ -129,7 +129,7 @@ class Watch:
         if early or question.clock <= max(self.changes, default=-1):
             return None
         announced, expected = question.announced, (question.risk - self._least) / self._unit
-        wealth = self.evidence.bet(announced, y, expected, self._share[announced][y], question.clock)
+        wealth = self.evidence.bet(announced, y, expected, float(self._share[announced, y]), question.clock)
         if wealth < self.alarm:
             return None
         gone = [announced, *self.evidence.instead[announced]]
