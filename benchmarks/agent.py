@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import sparingly as sp
-from sparingly.live.training.background import BackgroundDecider
+from sparingly.live.training.trainer_pool import shared_pool
 
 FEATURES = 20
 SETTINGS: dict[str, Any] = {"classes": ["cat", "dog", "bird"], "n_features": FEATURES}
@@ -57,10 +57,10 @@ def wait() -> None:
             made: dict[str, Any] = {"strategy": "neural_cbp", "options": options, "training": "background", **SETTINGS}
             with sp.Agent(path=path, **made) as agent:
                 _serve(agent, 300)
-                busy = _trainer_seconds(agent)
+                busy = _trainer_seconds()
                 began = time.perf_counter()
                 waits[name] = [_timed(lambda x=x: agent.observe(x)) for x in _stream(1500, seed=2)]
-                share = (_trainer_seconds(agent) - busy) / (time.perf_counter() - began)
+                share = (_trainer_seconds() - busy) / (time.perf_counter() - began)
         p50, p99 = np.quantile(waits[name], [0.5, 0.99])
         print(f"observe {name:16s} p50 {1000 * p50:6.2f} ms  p99 {1000 * p99:6.2f} ms  (trainer {share:.0%} of a core)")
     ratio = np.quantile(waits["during training"], 0.99) / np.quantile(waits["at rest"], 0.99)
@@ -151,13 +151,11 @@ def _sync_seconds(folder: Path) -> float:
         return float(np.median([_timed(once) for _ in range(100)]))
 
 
-def _trainer_seconds(agent: sp.Agent) -> float:
+def _trainer_seconds() -> float:
     """The processor time that the trainer has taken."""
-    decider = agent._runtime._decider
-    assert isinstance(decider, BackgroundDecider)
-    while decider._process is None:
+    while not (processes := shared_pool().processes()):
         time.sleep(0.01)
-    fields = Path(f"/proc/{decider._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    fields = Path(f"/proc/{processes[0]}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -90,8 +90,10 @@ def test_a_trainer_that_dies_is_replaced(make: Make) -> None:
     until(lambda: adopted(agent) > 0)
     decider = agent._runtime._decider
     assert isinstance(decider, BackgroundDecider)
-    assert decider._process is not None
-    os.kill(decider._process.pid, signal.SIGKILL)
+    assert decider.enrolment is not None
+    process = decider.enrolment.process
+    assert process is not None
+    os.kill(process, signal.SIGKILL)
     before = adopted(agent)
     serve(agent, 20, seed=1)
     until(lambda: adopted(agent) > before)
@@ -102,9 +104,9 @@ def test_the_trainer_ends_with_its_agent(path: Path) -> None:
 import sparingly as sp, time
 agent = sp.Agent(["cat", "dog"], 3, path={str(path)!r}, strategy="neural_cbp", training="background")
 agent.observe([1, 2, 3])
-while agent._runtime._decider._process is None:
+while agent._runtime._decider.enrolment.process is None:
     time.sleep(0.01)
-print(agent._runtime._decider._process.pid, flush=True)
+print(agent._runtime._decider.enrolment.process, flush=True)
 time.sleep(60)
 """
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import logging
-import os
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-import sparingly
 from sparingly.learning import state_files
 from sparingly.live.agent.agent_settings import maker
 from sparingly.live.agent.errors import StoreError
@@ -35,14 +28,17 @@ from sparingly.live.training.decider import (
     SharedDecider,
     keep_snapshot,
 )
-from sparingly.live.training.trainer import PAUSE, Trainer, read_record
+from sparingly.live.training.trainer import Trainer
+from sparingly.live.training.trainer_pool import Enrolment, shared_pool
+from sparingly.live.training.trainer_process import EVICTED, LEARNS, TrainerRecord
 from sparingly.strategies.strategy import Decision, Strategy
 
 log = logging.getLogger(__name__)
 
 KEEP_SECONDS = 10.0
 """Seconds between two snapshots in a file; in a database that other processes follow, one second."""
-NICE = 10
+POLL_SECONDS = 0.5
+"""Seconds between two looks at a database that other processes write to, and after one could not be read."""
 
 
 class BackgroundDecider:
@@ -64,20 +60,29 @@ class BackgroundDecider:
         self._arrived: tuple[int, Strategy] | None = None
         self._latest: tuple[int, bytes] | None = None
         self._kept = (0, time.monotonic())
+        self._told = -1
         self._closed = threading.Event()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._woken = threading.Event()
+        self._keeping: threading.Thread | None = None
         self.learns = False
-        work = [self._listen if worker == "process" else self._train_in_thread]
+        work = [self._train_in_thread] if worker == "thread" else []
         work += [self._poll] if store.backend.is_shared else []
         self._threads = [threading.Thread(target=one, name="sparingly-training", daemon=True) for one in work]
         for thread in self._threads:
             thread.start()
+        self._enrolment = shared_pool().enrol(store.backend.url, self._take) if worker == "process" else None
+
+    @property
+    def enrolment(self) -> Enrolment | None:
+        """The agent's place in the pool of trainers; None if it is trained in a thread."""
+        return self._enrolment
 
     def follow(self, connection: Connection, head: int) -> None:
         arrived, self._arrived = self._arrived, None
         if arrived is not None:
             self._follower.adopt(*arrived)
         self._follower.follow(connection, head)
+        self._wake(head)
 
     def decide(self, X: Sequence[Vector]) -> list[Decision]:
         return self._follower.decide(X)
@@ -87,6 +92,7 @@ class BackgroundDecider:
 
     def commit(self, head: int) -> None:
         self._follower.commit(head)
+        self._wake(head)
 
     def rollback(self) -> None:
         self._follower.rollback()
@@ -98,43 +104,49 @@ class BackgroundDecider:
 
     def close(self) -> None:
         self._closed.set()
-        self._stop_process()
-        for thread in self._threads:
+        self._woken.set()
+        if self._enrolment is not None:
+            self._enrolment.close()
+        for thread in [*self._threads, *filter(None, [self._keeping])]:
             thread.join(timeout=10)
+
+    def _wake(self, head: int) -> None:
+        """Tell whoever trains that the journal ends at `head` now."""
+        if head > self._told:
+            self._told = head
+            self._woken.set()
+            if self._enrolment is not None:
+                self._enrolment.wake(head)
 
     # the threads
 
-    def _listen(self) -> None:
-        """Receive what the trainer process sends; start another if it dies."""
-        pause = 0.5
-        while not self._closed.is_set():
-            try:
-                self._process = _start(self._store.backend.url)
-                for position, state in _records(self._process):
-                    self._receive(position, state)
-                    pause = 0.5
-            except Exception:
-                log.exception("the trainer's state could not be taken")
-            self.learns = False
-            self._stop_process()
-            if not self._closed.wait(pause):
-                log.warning("the trainer ended: another is started")
-            pause = min(30.0, 2 * pause)
+    def _take(self, record: TrainerRecord) -> None:
+        """What the trainer process has sent; a snapshot is written in another thread, since it waits for the agent."""
+        if record.kind == LEARNS:
+            self.learns = bool(record.position)
+            return
+        self._adopt(record.position, record.state)
+        if self._keeping is None or not self._keeping.is_alive():
+            at_once = record.kind == EVICTED
+            self._keeping = threading.Thread(target=self._keep_if_due, args=(at_once,), name="snapshot", daemon=True)
+            self._keeping.start()
 
     def _train_in_thread(self) -> None:
         trainer = Trainer(self._store, self._make, self._receive)
-        while not self._closed.is_set():
+        while True:
+            self._woken.clear()
+            if self._closed.is_set():
+                return
             try:
-                busy = trainer.step()
+                if not trainer.step():
+                    self._woken.wait(POLL_SECONDS if self._store.backend.is_shared else None)
             except StoreError as error:
                 log.warning("training waits: %s", error)
-                busy = False
-            if not busy:
-                self._closed.wait(PAUSE)
+                self._closed.wait(POLL_SECONDS)
 
     def _poll(self) -> None:
         """Poll the database for the snapshots of the process that learns; write them while it is this one."""
-        while not self._closed.wait(0.5):
+        while not self._closed.wait(POLL_SECONDS):
             if self.learns:
                 self._keep_if_due()
                 continue
@@ -151,16 +163,20 @@ class BackgroundDecider:
         if not state:
             self.learns = bool(position)
             return
-        self._arrived = (position, self._make().load_state_dict(state_files.load(state)))
-        self._latest = (position, state)
+        self._adopt(position, state)
         self._keep_if_due()
 
-    def _keep_if_due(self) -> None:
+    def _adopt(self, position: int, state: bytes) -> None:
+        self._arrived = (position, self._make().load_state_dict(state_files.load(state)))
+        self._latest = (position, state)
+
+    def _keep_if_due(self, at_once: bool = False) -> None:
         """Write the last state that arrived as a snapshot, if it is newer than the last one and it is time."""
         position, state = self._latest or (0, b"")
         kept_at, kept_when = self._kept
         wait = 1.0 if self._store.backend.is_shared else KEEP_SECONDS
-        if position <= kept_at or (position - kept_at < EVERY and time.monotonic() - kept_when < wait):
+        is_due = at_once or position - kept_at >= EVERY or time.monotonic() - kept_when >= wait
+        if position <= kept_at or not is_due:
             return
         while not self._closed.is_set():
             if self._lock.acquire(timeout=0.1):
@@ -171,19 +187,6 @@ class BackgroundDecider:
                 break
         self._kept = (position, time.monotonic())
 
-    def _stop_process(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        with contextlib.suppress(OSError):
-            assert process.stdin is not None
-            process.stdin.close()
-        try:
-            process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
 
 def choose_decider(store: Store, instance: Strategy | None, training: str, lock: TurnLock) -> Decider:
     """The decider for an agent: by how it trains, and by whether other processes may write to its database."""
@@ -191,25 +194,3 @@ def choose_decider(store: Store, instance: Strategy | None, training: str, lock:
     if training == "background":
         return BackgroundDecider(store, make, lock, "thread" if store.settings.instance else "process")
     return SharedDecider(store, make) if store.backend.is_shared else InlineDecider(store, make)
-
-
-def _start(url: str) -> subprocess.Popen[bytes]:
-    """A trainer for the agent that lives there; it inherits nothing but its two pipes."""
-    source = str(Path(sparingly.__file__).parents[1])
-    paths = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sparingly.live.training.trainer"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
-    )
-    assert process.stdin is not None
-    process.stdin.write(json.dumps({"url": url, "nice": NICE}).encode() + b"\n")
-    process.stdin.flush()
-    return process
-
-
-def _records(process: subprocess.Popen[bytes]) -> Iterator[tuple[int, bytes]]:
-    assert process.stdout is not None
-    while (record := read_record(process.stdout)) is not None:
-        yield record
