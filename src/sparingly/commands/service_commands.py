@@ -6,6 +6,7 @@ import datetime
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,7 +48,9 @@ def serve(
     max_body: Annotated[int, typer.Option(help="Bytes that one call may have.")] = 16 * 2**20,
     max_features: Annotated[int, typer.Option(help="Features that one observation may have.")] = 200_000,
     rate: Annotated[float, typer.Option(help="Calls a second that one token may make.")] = 2000.0,
-    lease: Annotated[float, typer.Option(help="Seconds for which a question is lent to one person.")] = 600.0,
+    lease: Annotated[float, typer.Option(help="Seconds for which a question is leased to one person.")] = 600.0,
+    max_lease: Annotated[float, typer.Option(help="Seconds for which a call may lease one at the most.")] = 3600.0,
+    max_leases: Annotated[int, typer.Option(help="Questions that one person may hold at a time.")] = 100,
     insecure_cookie: Annotated[
         bool, typer.Option("--insecure-cookie", help="Let the session's cookie travel over plain HTTP.")
     ] = False,
@@ -65,7 +68,8 @@ def serve(
     from sparingly.live.service.service import Service
     from sparingly.live.service.service_limits import ServiceLimits
 
-    limits = ServiceLimits(body=max_body, features=max_features, per_second=rate, burst=2 * rate, lease_seconds=lease)
+    limits = ServiceLimits(max_body, max_features, per_second=rate, burst=2 * rate)
+    limits = replace(limits, lease_seconds=lease, max_lease_seconds=max_lease, leases=max_leases)
     proxies = [server.checked_network(proxy) for proxy in trusted_proxy or ()]
     admin = server.chosen_secret(admin_token_file)
     listener = server.listen(host, port)

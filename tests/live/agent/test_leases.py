@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparingly.live.agent.errors import ConflictError
+from sparingly.live.agent.errors import AgentError, ConflictError
 from tests.live.conftest import Clock, Make, stream
 
 
@@ -30,6 +30,37 @@ def test_a_lease_keeps_a_question_to_one_expert_until_it_runs_out(make: Make, cl
         agent.answer(ids[0], "cat", expert="ann")
     agent.answer(ids[0], "dog", expert="ann")
     assert agent.history()[0].expert == "carl"
+
+
+def test_a_lease_is_renewed_by_its_expert_and_once_run_out_by_whoever_comes_first(make: Make, clock: Clock) -> None:
+    agent = make()
+    ticket = agent.observe([1, 2, 3]).id
+    with pytest.raises(ConflictError, match="is not leased to ann"):
+        agent.renew(ticket, "ann")
+    agent.questions("ann", lease_seconds=60)
+    clock.now += 50
+    assert agent.renew(ticket, "ann", lease_seconds=60).until == clock.now + 60
+    with pytest.raises(ConflictError, match="leased to ann"):
+        agent.renew(ticket, "bob")
+    clock.now += 61
+    agent.renew(ticket, "ann")
+    agent.release(ticket, expert="bob")
+    assert agent.waiting()[0].expert == "ann"
+    agent.release(ticket, expert="ann")
+    with pytest.raises(ConflictError, match="is not leased to ann"):
+        agent.renew(ticket, "ann")
+    agent.answer(ticket, "dog", expert="ann")
+    with pytest.raises(ConflictError, match="is answered"):
+        agent.renew(ticket, "ann")
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan")])
+def test_a_lease_that_makes_no_sense(make: Make, seconds: float) -> None:
+    agent = make()
+    ticket = agent.observe([1, 2, 3]).id
+    for call in (agent.questions, lambda _, **more: agent.lend(ticket, "ann", **more)):
+        with pytest.raises(AgentError, match=f"lease_seconds is {seconds}"):
+            call("ann", lease_seconds=seconds)
 
 
 def test_a_named_experts_skip_leaves_the_question_to_the_others(make: Make) -> None:

@@ -41,6 +41,9 @@ def test_it_is_used_like_an_agent(served, url):
         assert producer.observe(np.array([1, 2, 3.0]), id="one") == ticket
         (question,) = expert.questions()
         assert (question.id, question.payload.content) == ("one", picture())
+        assert expert.renew("one", lease_seconds=900) > question.until
+        expert.release("one")
+        assert [again.id for again in expert.questions()] == ["one"]
         expert.answer("one", "dog")
         expert.correct("one", "cat")
         assert expert.undo("one").id == "one"

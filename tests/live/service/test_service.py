@@ -9,9 +9,12 @@ import time
 
 import pyarrow.parquet as pq
 import pytest
+from starlette.testclient import TestClient
 
+from sparingly.live.agent.errors import AgentError
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, PRODUCER
-from tests.live.served import AT, X, observed, picture
+from sparingly.live.service.service_limits import ServiceLimits
+from tests.live.served import AT, Served, X, observed, picture
 
 
 def lent(ask, role=EXPERT):
@@ -146,8 +149,8 @@ def test_a_question_is_never_with_two_people(ask):
     mine = {q["id"] for q in ask(EXPERT, "POST", f"{AT}/questions?limit=3").json()["questions"]}
     theirs = {q["id"] for q in ask(ADMIN, "POST", f"{AT}/questions?limit=3").json()["questions"]}
     assert (len(mine), len(theirs), mine & theirs) == (3, 2, set())
-    refused = ask(ADMIN, "POST", f"{AT}/answer", {"ticket": min(mine), "label": "dog"})
-    assert (refused.status_code, "leased to expert" in refused.json()["error"]) == (409, True)
+    refused = ask(EXPERT, "POST", f"{AT}/answer", {"ticket": min(theirs), "label": "dog"})
+    assert (refused.status_code, "leased to admin" in refused.json()["error"]) == (409, True)
     assert ask(ADMIN, "POST", f"{AT}/undo", {"ticket": min(mine)}).status_code == 409
 
 
@@ -167,6 +170,65 @@ def test_a_question_given_back_is_anyones(ask):
     assert lent(ask, ADMIN) == [], "it was not the admin's to give"
     ask(EXPERT, "POST", f"{AT}/release", {"ticket": ticket})
     assert lent(ask, ADMIN)[0]["id"] == ticket
+
+
+def test_an_admin_releases_and_answers_what_is_leased_to_others(ask, served):
+    first, second = observed(ask), observed(ask)
+    served.tokens["other"] = served.service.tokens.create("other", "expert")[1]
+    assert len(ask(EXPERT, "POST", f"{AT}/questions?limit=2").json()["questions"]) == 2
+    refused = ask("other", "POST", f"{AT}/release", {"ticket": first, "expert": "expert"})
+    assert (refused.status_code, "not those of expert" in refused.json()["error"]) == (403, True)
+    assert ask(ADMIN, "POST", f"{AT}/release", {"ticket": first, "expert": "expert"}).json()["status"] == "open"
+    assert lent(ask, "other")[0]["id"] == first
+    assert ask(ADMIN, "POST", f"{AT}/answer", {"ticket": second, "label": "dog"}).status_code == 200
+    entry = served.agent.ticket(second)
+    assert (entry.label, entry.expert) == ("dog", "admin")
+    late = ask(EXPERT, "POST", f"{AT}/answer", {"ticket": second, "label": "cat"})
+    assert (late.status_code, late.json()["error"]) == (409, "ticket 't.2' was answered by admin, not by expert")
+    trail = [(line["did"], line["ticket"], line["detail"]) for line in served.service.audit.lines(limit=2)]
+    assert trail == [("answered", second, "dog"), ("released", first, "expert")]
+
+
+def test_an_admins_answer_corrects_no_one_unless_it_says_so(ask, served):
+    ticket = observed(ask)
+    lent(ask)
+    ask(EXPERT, "POST", f"{AT}/answer", {"ticket": ticket, "label": "dog"})
+    assert ask(ADMIN, "POST", f"{AT}/answer", {"ticket": ticket, "label": "cat"}).status_code == 409
+    assert ask(ADMIN, "POST", f"{AT}/correct", {"ticket": ticket, "label": "cat"}).status_code == 200
+    assert served.agent.ticket(ticket).expert == "admin"
+
+
+def test_how_many_and_how_long(tmp_path):
+    served = Served(str(tmp_path / "few"), ServiceLimits(leases=2, max_lease_seconds=1000))
+    ids = [served.agent.observe([i, 0, 0]).id for i in range(4)]
+    with TestClient(served.app, headers=served.headers(EXPERT)) as client:
+        for query, message in (
+            ("limit=3", "limit is 3: one person may hold 2 questions at a time"),
+            ("lease_seconds=1001", "lease_seconds is 1001: 1000 are the most, and a lease can be renewed"),
+        ):
+            refused = client.post(f"{AT}/questions?{query}")
+            assert (refused.status_code, refused.json()["error"]) == (422, message)
+        for _ in range(2):
+            taken = client.post(f"{AT}/questions?limit=2&lease_seconds=1000").json()["questions"]
+            assert [q["id"] for q in taken] == ids[:2]
+            assert 990 < taken[0]["seconds_left"] <= 1000
+        client.post(f"{AT}/answer", json={"ticket": ids[0], "label": "dog"})
+        client.post(f"{AT}/questions?limit=2")
+        refused = client.post(f"{AT}/undo", json={"ticket": ids[0]})
+        assert (refused.status_code, "expert holds 2 questions, and 2 are the most" in refused.text) == (409, True)
+        assert served.agent.ticket(ids[0]).label == "dog"
+        client.post(f"{AT}/release", json={"ticket": ids[2]})
+        assert client.post(f"{AT}/undo", json={"ticket": ids[0]}).status_code == 200
+        assert client.post(f"{AT}/renew?lease_seconds=2000", json={"ticket": ids[0]}).status_code == 422
+        assert client.post(f"{AT}/renew?lease_seconds=900", json={"ticket": ids[0]}).json()["seconds_left"] > 890
+        refused = client.post(f"{AT}/renew", json={"ticket": ids[3]})
+        assert (refused.status_code, "is not leased to expert" in refused.text) == (409, True)
+
+
+@pytest.mark.parametrize("limits", [{"lease_seconds": 4000}, {"lease_seconds": 0}, {"leases": 1}])
+def test_limits_on_leases_that_make_no_sense(limits):
+    with pytest.raises(AgentError, match="lease"):
+        ServiceLimits(**limits)
 
 
 def test_the_guess_is_told_when_the_admin_says(ask):

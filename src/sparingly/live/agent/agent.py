@@ -192,17 +192,25 @@ class Agent:
 
     # answers
 
-    def answer(self, ticket_id: str, label: Any, *, expert: str | None = None, audit: AuditLine | None = None) -> None:
+    def answer(
+        self,
+        ticket_id: str,
+        label: Any,
+        *,
+        expert: str | None = None,
+        overrule: bool = False,
+        audit: AuditLine | None = None,
+    ) -> None:
         """Tell the true class: late, out of order, again; a different class than before is a correction.
 
-        A named expert whose lease has run out is refused. `audit`, here and below, is kept if the call is, in the same
-        transaction.
+        A named expert whose lease has run out is refused, and so is one who corrects another's answer, unless they
+        `overrule` the others, as an admin may. `audit`, here and below, is kept if the call is, in one transaction.
         """
         classes, game = self.classes, self.settings.game
 
         def rule(connection: Connection, row: Any, now: float) -> answers.Change | None:
             said = answers.meaning(game, classes, row.action, label)
-            return answers.answered(connection, row, said, expert, now)
+            return answers.answered(connection, row, said, expert, now, overrule)
 
         self._runtime.change(ticket_id, rule, audit)
 
@@ -224,12 +232,13 @@ class Agent:
         *,
         expert: str | None = None,
         lease_seconds: float | None = None,
+        most: int | None = None,
         audit: AuditLine | None = None,
     ) -> Question | None:
         """Undo: take an answer back and unlearn it, or open a question again that was skipped or closed.
 
         With `lease_seconds` it is leased to the named expert in the same transaction, and returned: no one else gets
-        it first.
+        it first. An expert who holds `most` others is refused.
         """
 
         def lease(connection: Connection, now: float) -> Question | None:
@@ -237,6 +246,7 @@ class Agent:
                 return None
             row = answers.find(connection, ticket_id)
             leases.check_free(row, expert, now)
+            leases.check_count(connection, row, expert, most, now)
             return leases.lend(connection, [row], self.settings, expert, now, now + lease_seconds)[0]
 
         return self._runtime.change(ticket_id, lambda c, row, now: answers.reopened(c, row, expert, now), audit, lease)
@@ -250,8 +260,7 @@ class Agent:
 
         A named expert has them leased for a time, in which no one else gets them; without a name they are only shown.
         """
-        if lease_seconds <= 0:
-            raise AgentError(f"lease_seconds is {lease_seconds}: it must be positive")
+        _check_lease_seconds(lease_seconds)
         now = self._runtime.clock()
         if expert is None:
             with self._runtime.reading() as connection:
@@ -261,18 +270,32 @@ class Agent:
             found = leases.offered(connection, expert, limit, now)
             return leases.lend(connection, found, self.settings, expert, now, now + lease_seconds)
 
-    def lend(self, ticket_id: str, expert: str, *, lease_seconds: float = 600.0) -> Question:
-        """One particular question, leased to an expert like any other."""
+    def lend(self, ticket_id: str, expert: str, *, lease_seconds: float = 600.0, most: int | None = None) -> Question:
+        """One particular question, leased to an expert like any other, unless the expert holds `most` others."""
+        _check_lease_seconds(lease_seconds)
         now = self._runtime.clock()
         with self._runtime.writing() as connection:
             row = answers.find(connection, ticket_id)
             leases.check_free(row, expert, now)
+            leases.check_count(connection, row, expert, most, now)
             return leases.lend(connection, [row], self.settings, expert, now, now + lease_seconds)[0]
 
-    def release(self, ticket_id: str, *, expert: str) -> None:
-        """Give a question that was leased to an expert back, so that the others may have it at once."""
+    def renew(self, ticket_id: str, expert: str, *, lease_seconds: float = 600.0) -> Question:
+        """Make an expert's lease last for this time from now, also one that has run out if no one else took it."""
+        _check_lease_seconds(lease_seconds)
+        now = self._runtime.clock()
         with self._runtime.writing() as connection:
-            leases.give_back(connection, answers.find(connection, ticket_id), expert)
+            row = answers.find(connection, ticket_id)
+            leases.check_own(row, expert, now)
+            return leases.lend(connection, [row], self.settings, expert, now, now + lease_seconds)[0]
+
+    def release(self, ticket_id: str, *, expert: str, audit: AuditLine | None = None) -> None:
+        """Give a question that was leased to an expert back, so that the others may have it at once."""
+
+        def rule(connection: Connection, row: Any, now: float) -> None:
+            leases.give_back(connection, row, expert)
+
+        self._runtime.change(ticket_id, rule, audit)
 
     def pending(self, limit: int | None = None) -> list[Ticket]:
         """The open questions, oldest first."""
@@ -363,3 +386,8 @@ class Agent:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _check_lease_seconds(seconds: float) -> None:
+    if not 0 < seconds < float("inf"):
+        raise AgentError(f"lease_seconds is {seconds}: it must be positive and finite")

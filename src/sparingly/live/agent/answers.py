@@ -63,16 +63,18 @@ def labelling_action(game: Game) -> int:
     return min(asks, key=lambda a: (float(game.costs[a].max()), a))
 
 
-def answered(connection: Connection, row: Any, said: Meaning, expert: str | None, now: float) -> Change | None:
-    """An answer, a correction, or None if this is what is known already."""
+def answered(
+    connection: Connection, row: Any, said: Meaning, expert: str | None, now: float, overrule: bool = False
+) -> Change | None:
+    """An answer, a correction, or None if this is what is known already; `overrule` asks for no lease or authorship."""
     if row.status == WITHDRAWN:
         raise ConflictError(f"ticket {row.id!r} was withdrawn: it takes no answer")
     if row.status == ANSWERED:
         if (row.symbol, row.label) == (said.symbol, said.label):
             return None
-        if expert is not None and expert != row.expert:
+        if not overrule and expert is not None and expert != row.expert:
             raise ConflictError(f"ticket {row.id!r} was answered by {row.expert or 'someone else'}, not by {expert}")
-    else:
+    elif not overrule:
         check_lease(row, expert, now)
     there = select(observations.c.ticket).where(observations.c.ticket == row.seq)
     if connection.execute(there).first() is None:

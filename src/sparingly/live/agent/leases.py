@@ -39,6 +39,23 @@ def lend(
     return questions_of(connection, rows, settings, expert, until)
 
 
+def check_count(connection: Connection, row: Any, expert: str, most: int | None, now: float) -> None:
+    """One more question may be leased to an expert who holds fewer than `most` others."""
+    others = and_(
+        tickets.c.expert == expert, tickets.c.until >= now, tickets.c.status == OPEN, tickets.c.seq != row.seq
+    )
+    held = connection.execute(select(func.count()).select_from(tickets).where(others)).scalar_one()
+    if most is not None and held >= most:
+        raise ConflictError(f"{expert} holds {held} questions, and {most} are the most: answer or release one first")
+
+
+def check_own(row: Any, expert: str, now: float) -> None:
+    """A lease can be renewed by its expert, and once it has run out by anyone; a released question has none."""
+    check_free(row, expert, now)
+    if row.until is None:
+        raise ConflictError(f"ticket {row.id!r} is not leased to {expert}: ask for questions again")
+
+
 def check_free(row: Any, expert: str, now: float) -> None:
     """A question can be leased if it is open and not leased to another."""
     if row.status != OPEN:
@@ -47,7 +64,7 @@ def check_free(row: Any, expert: str, now: float) -> None:
 
 
 def give_back(connection: Connection, row: Any, expert: str) -> None:
-    """End an expert's own lease; anyone else's is left alone."""
+    """End the lease of this expert; anyone else's is left alone."""
     own = and_(tickets.c.seq == row.seq, tickets.c.expert == expert, tickets.c.status == OPEN)
     connection.execute(update(tickets).where(own).values(expert=None, until=None))
 

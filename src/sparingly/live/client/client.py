@@ -72,6 +72,14 @@ class Client:
         """The next questions, leased to the owner of the token."""
         return self._do(wire_format.questions(self.agent, limit, lease_seconds))
 
+    def renew(self, ticket_id: str, *, lease_seconds: float | None = None) -> float:
+        """Go on holding a question; returns when the lease ends now."""
+        return self._do(wire_format.renew(self.agent, ticket_id, lease_seconds))
+
+    def release(self, ticket_id: str) -> None:
+        """Give a question back unanswered."""
+        self._do(wire_format.ticket_action(self.agent, "release", ticket_id))
+
     def answer(self, ticket_id: str, label: Any) -> None:
         """Tell the true class; a different one than before corrects it."""
         self._do(wire_format.ticket_action(self.agent, "answer", ticket_id, label))
@@ -161,6 +169,12 @@ class AsyncClient:
 
     async def questions(self, *, limit: int = 1, lease_seconds: float | None = None) -> list[Question]:
         return await self._do(wire_format.questions(self.agent, limit, lease_seconds))
+
+    async def renew(self, ticket_id: str, *, lease_seconds: float | None = None) -> float:
+        return await self._do(wire_format.renew(self.agent, ticket_id, lease_seconds))
+
+    async def release(self, ticket_id: str) -> None:
+        await self._do(wire_format.ticket_action(self.agent, "release", ticket_id))
 
     async def answer(self, ticket_id: str, label: Any) -> None:
         await self._do(wire_format.ticket_action(self.agent, "answer", ticket_id, label))

@@ -76,6 +76,11 @@ def ticket_action(agent: str, what: str, ticket: str, label: Any = None) -> Call
     return Call("POST", f"{_at(agent)}/{what}", lambda reply: None, body)
 
 
+def renew(agent: str, ticket: str, lease_seconds: float | None) -> Call[float]:
+    lease = "" if lease_seconds is None else f"?lease_seconds={lease_seconds}"
+    return Call("POST", f"{_at(agent)}/renew{lease}", lambda reply: float(reply["until"]), {"ticket": ticket})
+
+
 def undo(agent: str, ticket: str) -> Call[Question]:
     return Call("POST", f"{_at(agent)}/undo", lambda reply: _question(reply["question"]), {"ticket": ticket})
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sparingly.live.agent.errors import AgentError
+
 
 @dataclass(frozen=True)
 class ServiceLimits:
@@ -24,7 +26,11 @@ class ServiceLimits:
     wrong_per_minute
         Wrong tokens a minute from one address, before it has to wait.
     lease_seconds
-        How long a question is lent to one person.
+        How long a question is leased to one person, if the call does not say.
+    max_lease_seconds
+        How long it may be leased at the most; a lease can be renewed.
+    leases
+        Questions of one agent that one person may hold at a time.
     """
 
     body: int = 16 * 2**20
@@ -34,3 +40,13 @@ class ServiceLimits:
     burst: float = 4_000.0
     wrong_per_minute: float = 20.0
     lease_seconds: float = 600.0
+    max_lease_seconds: float = 3600.0
+    leases: int = 100
+
+    def __post_init__(self) -> None:
+        if not 0 < self.lease_seconds <= self.max_lease_seconds < float("inf"):
+            raise AgentError(
+                f"a lease of {self.lease_seconds:g} s must be positive and at most {self.max_lease_seconds:g} s"
+            )
+        if self.leases < 2:
+            raise AgentError(f"leases is {self.leases}: it must be 2 or more, since an undo holds a second question")

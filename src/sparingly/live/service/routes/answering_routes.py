@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import base64
+import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
 from sparingly.live.agent.agent import Agent
-from sparingly.live.agent.errors import ConflictError, StoreError
+from sparingly.live.agent.errors import AgentError, ConflictError, StoreError
 from sparingly.live.agent.ticket_records import ANSWERED, UNKNOWN, Payload, Question
 from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT
-from sparingly.live.service.routes.wire_models import AnswerIn, DoneOut, QuestionsOut, TicketIn, UndoneOut
+from sparingly.live.service.routes.wire_models import (
+    AnswerIn,
+    DoneOut,
+    QuestionsOut,
+    ReleaseIn,
+    RenewedOut,
+    TicketIn,
+    UndoneOut,
+)
 from sparingly.live.service.service import Here, Json, Name, Service, TheAgent, midnight
+from sparingly.live.service.web.error_responses import HTTPError
 
 router = APIRouter(prefix="/api/agents/{agent}", tags=["answer"])
 Expert = Annotated[Identity, allowed(EXPERT, ADMIN)]
+LeaseSeconds = Annotated[float | None, Query(gt=0, allow_inf_nan=False)]
 
 
 @router.post("/questions", response_model=QuestionsOut)
@@ -26,11 +37,22 @@ async def next_questions(
     here: Here,
     the_agent: TheAgent,
     who: Expert,
-    limit: Annotated[int, Query(ge=1, le=100)] = 1,
-    lease_seconds: Annotated[float | None, Query(gt=0, le=7 * 86400, allow_inf_nan=False)] = None,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1,
+    lease_seconds: LeaseSeconds = None,
 ) -> Json:
-    """The next questions, lent to the caller for a time in which no one else gets them."""
-    return await here.call(_next, here, agent, the_agent, who, limit, lease_seconds or here.limits.lease_seconds)
+    """The next questions, leased to the caller for a time in which no one else gets them."""
+    if limit > here.limits.leases:
+        raise AgentError(f"limit is {limit}: one person may hold {here.limits.leases} questions at a time")
+    return await here.call(_next, here, agent, the_agent, who, limit, _lease(here, lease_seconds))
+
+
+@router.post("/renew", response_model=RenewedOut)
+async def renew(
+    body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert, lease_seconds: LeaseSeconds = None
+) -> Json:
+    """Go on holding a question: the caller's lease begins anew, also one that has run out if no one else took it."""
+    question = await here.call(the_agent.renew, body.ticket, who.name, lease_seconds=_lease(here, lease_seconds))
+    return {"ticket": question.id, "until": question.until, "seconds_left": _seconds_left(question)}
 
 
 @router.post("/answer", response_model=DoneOut)
@@ -58,10 +80,11 @@ async def dont_know(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent
 
 
 @router.post("/release", response_model=DoneOut)
-async def release(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
-    """Give a question back unanswered, so that the others may have it at once."""
-    await here.call(the_agent.release, body.ticket, expert=who.name)
-    return {"ticket": body.ticket, "status": (await here.call(the_agent.ticket, body.ticket)).status}
+async def release(body: ReleaseIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+    """Give a question back unanswered, so that the others may have it at once; an admin ends anyone's lease."""
+    if body.expert not in (None, who.name) and who.role != ADMIN:
+        raise HTTPError(403, f"the role {who.role} may release its own questions only, not those of {body.expert}")
+    return await here.call(_release, the_agent, who, body)
 
 
 @router.post("/undo", response_model=UndoneOut)
@@ -78,6 +101,21 @@ def _next(here: Service, name: str, agent: Agent, who: Identity, limit: int, sec
         "open": agent.count_open(),
         "today": _today(agent, who),
     }
+
+
+def _lease(here: Service, seconds: float | None) -> float:
+    """How long a lease is to last, within the service's limit."""
+    longest = here.limits.max_lease_seconds
+    if seconds is not None and seconds > longest:
+        raise AgentError(f"lease_seconds is {seconds:g}: {longest:g} are the most, and a lease can be renewed")
+    return here.limits.lease_seconds if seconds is None else seconds
+
+
+def _release(agent: Agent, who: Identity, body: ReleaseIn) -> Json:
+    holder = body.expert or who.name
+    line = line_of(who, "released", holder) if holder != who.name else None
+    agent.release(body.ticket, expert=holder, audit=line)
+    return {"ticket": body.ticket, "status": agent.ticket(body.ticket).status}
 
 
 def _today(agent: Agent, who: Identity) -> Json:
@@ -97,10 +135,10 @@ def _answer(here: Service, name: str, agent: Agent, who: Identity, body: AnswerI
     entry = agent.ticket(body.ticket)
     if did == "corrected" and entry.status != ANSWERED:
         raise ConflictError(f"ticket {body.ticket!r} is {entry.status}: only an answer can be corrected")
-    foreign = did == "corrected" and who.role == ADMIN and entry.expert != who.name
+    overrule = who.role == ADMIN and (did == "corrected" or entry.status != ANSWERED)
     told = None if here.agents.reveal(name) == "never" else entry.prediction
-    expert = None if foreign else who.name
-    agent.answer(body.ticket, _label(agent, body.label), expert=expert, audit=line_of(who, did, body.label))
+    label, line = _label(agent, body.label), line_of(who, did, body.label)
+    agent.answer(body.ticket, label, expert=who.name, overrule=overrule, audit=line)
     here.metrics.answers.labels(name, did).inc()
     return {
         "ticket": body.ticket,
@@ -125,10 +163,9 @@ def _undo(here: Service, name: str, agent: Agent, who: Identity, ticket: str) ->
         raise ConflictError(f"ticket {ticket!r} was answered by {entry.expert or 'someone else'}, not by {who.name}")
     if not entry.asks:
         raise ConflictError(f"ticket {ticket!r} was announced: there is no question to open again")
-    tells = here.agents.reveal(name) == "before"
-    question = agent.reopen(
-        ticket, expert=who.name, lease_seconds=here.limits.lease_seconds, audit=line_of(who, "took back")
-    )
+    tells, limits = here.agents.reveal(name) == "before", here.limits
+    line = line_of(who, "took back")
+    question = agent.reopen(ticket, expert=who.name, lease_seconds=limits.lease_seconds, most=limits.leases, audit=line)
     assert question is not None
     here.metrics.answers.labels(name, "took back").inc()
     return {"question": question_out(agent, question, tells)}
@@ -147,8 +184,13 @@ def question_out(agent: Agent, question: Question, tells: bool) -> Json:
         "payload": _payload_out(question.payload),
         "expert": question.expert,
         "until": question.until,
+        "seconds_left": _seconds_left(question),
         "prediction": question.prediction if tells else None,
     }
+
+
+def _seconds_left(question: Question) -> float | None:
+    return None if question.until is None else max(0.0, question.until - time.time())
 
 
 def _payload_out(payload: Payload | None) -> Json | None:

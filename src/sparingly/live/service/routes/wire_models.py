@@ -65,6 +65,7 @@ class QuestionOut(BaseModel):
     payload: PayloadOut | None
     expert: str | None
     until: float | None
+    seconds_left: float | None = Field(None, description="Of the lease, whatever the caller's clock says.")
     prediction: Label | None = None
 
 
@@ -76,6 +77,18 @@ class QuestionsOut(BaseModel):
 
 class TicketIn(Strict):
     ticket: Id
+
+
+class ReleaseIn(TicketIn):
+    expert: Annotated[StrictStr, Field(min_length=1, max_length=80)] | None = Field(
+        None, description="Whose lease is ended: one's own if left out, anyone's for an admin."
+    )
+
+
+class RenewedOut(BaseModel):
+    ticket: str
+    until: float
+    seconds_left: float
 
 
 class AnswerIn(TicketIn):

@@ -12,6 +12,8 @@ let events = null;
 let busy = false;
 let running = Promise.resolve();
 let last = null;
+let unreachable = false; // whether that is the problem that is told
+const refused = new Map(); // replies that were not taken, by their ticket
 
 /** Do one thing at a time: a key pressed too early must not answer a question that no one has seen. */
 function act(work) {
@@ -30,12 +32,14 @@ async function attempt(work) {
   document.body.classList.add("busy");
   try {
     await work();
-    problem(null);
+    if (unreachable) problem(null);
+    unreachable = false;
   } catch (error) {
+    unreachable = !error.status;
     if (error.status === 409 || error.status === 404) {
       problem(`${error.message}. Here is the next one.`);
       await next().catch(() => {});
-    } else problem(error.status ? error.message : "The service cannot be reached. Nothing was lost; try again.");
+    } else problem(unreachable ? "The service cannot be reached. Nothing was lost; try again." : error.message);
   } finally {
     busy = false;
     document.body.classList.remove("busy");
@@ -61,6 +65,7 @@ function counts({ today, open }) {
 function draw(found) {
   const another = found && (!question || question.id !== found.id);
   question = found;
+  if (found) hold(found.seconds_left);
   show($("question"), Boolean(found));
   show($("idle"), !found);
   if (!found) return idle();
@@ -156,14 +161,7 @@ function named(features, names) {
 }
 
 function answer(label) {
-  const asked = question;
-  if (!asked) return;
-  act(async () => {
-    const told = await call("POST", "/answer", { ticket: asked.id, label });
-    remember(asked, verdict(label, told.prediction));
-    counts(told);
-    await next();
-  });
+  reply({ path: "/answer", label, said: `Your answer “${label}”`, words: (told) => verdict(label, told.prediction) });
 }
 
 function verdict(label, prediction) {
@@ -172,13 +170,51 @@ function verdict(label, prediction) {
   return `You said ${label}. The agent would have said ${prediction}.`;
 }
 
-function setAside(path, words) {
+function setAside(path, said, words) {
+  reply({ path, said, words: () => words });
+}
+
+function reply(given) {
   const asked = question;
-  if (!asked) return;
-  act(async () => {
-    await call("POST", path, { ticket: asked.id });
-    remember(asked, words);
-    await next();
+  if (asked) act(() => send({ ...given, asked }));
+}
+
+/** Send a reply to a question; one that is not taken stays on the page, to be sent again. */
+async function send(given) {
+  const { path, asked, label, words } = given;
+  problem(null);
+  try {
+    const told = await call("POST", path, { ticket: asked.id, ...(label !== undefined && { label }) });
+    refused.delete(asked.id);
+    remember(asked, words(told));
+    counts(told);
+  } catch (error) {
+    refused.set(asked.id, { given, why: error.status ? error.message : "the service cannot be reached" });
+    if (!error.status || error.status >= 429) return;
+  } finally {
+    $("refused").replaceChildren(...[...refused.values()].map(refusal));
+    if (refused.has(asked.id)) $("refused").scrollIntoView({ block: "nearest" });
+  }
+  await next();
+}
+
+function refusal({ given, why }) {
+  const text = make("p", { text: `${given.said} to question ${given.asked.id} was not taken: ${why}.` });
+  const again = make("button", { type: "button", text: "Send it again" });
+  const discard = make("button", { type: "button", className: "quiet", text: "Discard it" });
+  again.addEventListener("click", () => sendAgain(given));
+  discard.addEventListener("click", (event) => {
+    refused.delete(given.asked.id);
+    event.target.closest(".refusal").remove();
+  });
+  return make("div", { className: "refusal" }, text, again, discard);
+}
+
+function sendAgain(given) {
+  return inTurn(async () => {
+    // A lease that has run out is taken again if no one else has it; whether it was, the reply will tell.
+    await call("POST", "/renew", { ticket: given.asked.id }).catch(() => {});
+    await send(given);
   });
 }
 
@@ -191,6 +227,7 @@ function remember(asked, words) {
 
 function undo() {
   return inTurn(async () => {
+    problem(null);
     if (!last) return;
     const told = await call("POST", "/undo", { ticket: last.id });
     last = null;
@@ -217,8 +254,8 @@ function rememberKeys() {
   document.body.classList.toggle("no-keys", !$("keys").checked);
 }
 
-$("skip").addEventListener("click", () => setAside("/skip", "Skipped: someone else will be asked."));
-$("unknown").addEventListener("click", () => setAside("/dont-know", "You did not know: the question is closed."));
+$("skip").addEventListener("click", () => setAside("/skip", "Your skip", "Skipped: someone else will be asked."));
+$("unknown").addEventListener("click", () => setAside("/dont-know", "Your “don’t know”", "You did not know: the question is closed."));
 $("undo").addEventListener("click", undo);
 $("keys").addEventListener("change", () => {
   localStorage.setItem("keys", $("keys").checked ? "on" : "off");
@@ -238,3 +275,5 @@ listen(({ events: happened, open }) => {
   inTurn(async () => (question && open ? question : next())); // with none open, what is shown was withdrawn
 });
 setInterval(() => question || act(next), 15000);
+setInterval(tick, 500);
+document.addEventListener("visibilitychange", tick);

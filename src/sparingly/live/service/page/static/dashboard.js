@@ -153,7 +153,24 @@ function decision(entry) {
 }
 
 function waiting(open) {
-  return [cell(ago(open.at), "when"), cell(open.id, "id"), cell(open.expert ?? "no one yet")];
+  const holder = cell(open.expert ?? "no one yet");
+  if (open.expert !== null) {
+    const button = make("button", { type: "button", className: "quiet release", text: "Release", title: "Let the others have it" });
+    button.addEventListener("click", () => release(open));
+    holder.append(" ", button);
+  }
+  return [cell(ago(open.at), "when"), cell(open.id, "id"), holder];
+}
+
+async function release(open) {
+  try {
+    await call("POST", "/release", { ticket: open.id, expert: open.expert });
+    open.expert = null;
+    draw();
+    problem(null);
+  } catch (error) {
+    problem(error.status ? error.message : "The service cannot be reached.");
+  }
 }
 
 function expert(one) {
