@@ -43,7 +43,7 @@ class Served:
     def on_a_socket(self, **options: Any) -> Iterator[str]:
         """The service's address, while it runs."""
         listener = listen("127.0.0.1", 0)
-        server = Server(configured(self.app, grace=2, **options), self.service)
+        server = Server(configured(self.app, self.service.limits, grace=2, **options), self.service)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

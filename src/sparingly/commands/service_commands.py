@@ -62,14 +62,18 @@ def serve(
         typer.Option(metavar="ADDRESS", help="A proxy, or a network of them, whose X-Forwarded-For is believed."),
     ] = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+    log_format: Annotated[str, typer.Option(help="text or json.")] = "text",
+    access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
 ) -> None:
     """Serve agents over HTTP, with a page on which people answer."""
     from sparingly.live.service import server
     from sparingly.live.service.service import Service
     from sparingly.live.service.service_limits import ServiceLimits
+    from sparingly.live.service.web import logs
 
     limits = ServiceLimits(max_body, max_features, per_second=rate, burst=2 * rate)
     limits = replace(limits, lease_seconds=lease, max_lease_seconds=max_lease, leases=max_leases)
+    logs.configure(log_level, log_format, access_log=access_log)
     proxies = [server.checked_network(proxy) for proxy in trusted_proxy or ()]
     admin = server.chosen_secret(admin_token_file)
     listener = server.listen(host, port)
@@ -83,7 +87,7 @@ def serve(
     typer.echo(f"sparingly serves {', '.join(service.agents.names())} at {server.address(listener)}")
     if secret is not None:
         typer.echo(f"first token, an admin's, shown this once: {secret}")
-    server.run(service, listener, log_level=log_level, routers=context.obj, trusted_proxies=proxies)
+    server.run(service, listener, routers=context.obj, trusted_proxies=proxies)
 
 
 @token.command("create")

@@ -56,7 +56,7 @@ def _life(place: str, port: int) -> int:
     child = os.fork()
     if child == 0:
         try:
-            server.run(Service(place), server.listen("127.0.0.1", port), log_level="critical")
+            server.run(Service(place), server.listen("127.0.0.1", port))
         finally:
             os._exit(1)
     return child

@@ -83,7 +83,7 @@ def create_app(
     app.include_router(health_routes.router)
     app.include_router(page_routes.router)
     app.mount("/static", _Static(directory=templates.FOLDER / "static"), name="static")
-    app.add_middleware(ServiceMiddleware, access=service.access, metrics=service.metrics, most=service.limits.body)
+    app.add_middleware(ServiceMiddleware, access=service.access, metrics=service.metrics, limits=service.limits)
     return app
 
 

@@ -19,6 +19,8 @@ from sparingly.live.agent.errors import AgentError, StoreError
 from sparingly.live.service.app import create_app
 from sparingly.live.service.auth.tokens import ADMIN
 from sparingly.live.service.service import Service
+from sparingly.live.service.service_limits import ServiceLimits
+from sparingly.live.service.web.connection_timeout import timed_protocol
 
 GRACE = 5
 ADMIN_TOKEN = "SPARINGLY_ADMIN_TOKEN"
@@ -102,22 +104,22 @@ def run(
     service: Service,
     listener: socket.socket,
     *,
-    log_level: str = "warning",
     routers: Sequence[str] = (),
     trusted_proxies: Sequence[str] = (),
 ) -> None:
     """Serve until told to stop; what was begun is finished. `routers` names modules whose routes are served too."""
     app = create_app(service, routers=[importlib.import_module(name).router for name in routers])
-    Server(configured(app, log_level=log_level, trusted_proxies=trusted_proxies), service).run(sockets=[listener])
+    Server(configured(app, service.limits, trusted_proxies), service).run(sockets=[listener])
 
 
 def configured(
-    app: FastAPI, *, log_level: str = "warning", trusted_proxies: Sequence[str] = (), grace: int = GRACE
+    app: FastAPI, limits: ServiceLimits, trusted_proxies: Sequence[str] = (), grace: int = GRACE
 ) -> uvicorn.Config:
     """How the app is served; only proxies that are named here are believed when they say who called them."""
     return uvicorn.Config(
         app,
-        log_level=log_level,
+        http=timed_protocol(limits.header_seconds),
+        log_config=None,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=grace,

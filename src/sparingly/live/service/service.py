@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import datetime
 import functools
 from collections.abc import Callable, Sequence
@@ -54,7 +55,8 @@ class Service:
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run what may wait for a disk or a database beside the event loop."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, functools.partial(function, *args, **kwargs))
+        context = contextvars.copy_context()
+        return await loop.run_in_executor(self._threads, functools.partial(context.run, function, *args, **kwargs))
 
     async def observe(
         self, agent: Agent, X: Sequence[Any], ids: Sequence[Any], payloads: Sequence[Any]

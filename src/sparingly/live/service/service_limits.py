@@ -31,6 +31,10 @@ class ServiceLimits:
         How long it may be leased at the most; a lease can be renewed.
     leases
         Questions of one agent that one person may hold at a time.
+    header_seconds
+        How long a client may take to send a request's headers.
+    body_seconds
+        How long it may take to send the body, and a second more for each KiB.
     """
 
     body: int = 16 * 2**20
@@ -42,6 +46,8 @@ class ServiceLimits:
     lease_seconds: float = 600.0
     max_lease_seconds: float = 3600.0
     leases: int = 100
+    header_seconds: float = 10.0
+    body_seconds: float = 30.0
 
     def __post_init__(self) -> None:
         if not 0 < self.lease_seconds <= self.max_lease_seconds < float("inf"):

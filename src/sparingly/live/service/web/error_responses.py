@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError, UnknownTicketError
 from sparingly.live.service.agent_directory import UnknownAgentError
+from sparingly.live.service.auth.tokens import ADMIN
 from sparingly.live.service.page.templates import is_for_people, render
+from sparingly.live.service.web.logs import request_id
 
 log = logging.getLogger(__name__)
 
@@ -21,9 +23,10 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
     (UnknownTicketError, 404),
     (UnknownAgentError, 404),
     (ConflictError, 409),
-    (StoreError, 503),
     (AgentError, 422),
 )
+
+UNUSABLE = "the database cannot be used now; this call was not acknowledged"
 
 
 class HTTPError(Exception):
@@ -50,10 +53,18 @@ def respond(request: Request, status: int, message: str, headers: dict[str, str]
 
 
 def internal_error_response(error: BaseException) -> JSONResponse:
-    """What a caller is told of a mistake of ours: a number under which the log has the traceback."""
-    number = uuid.uuid4().hex[:8]
-    log.error("unforeseen error %s", number, exc_info=error)
-    return error_response(500, f"something went wrong in the service; its log tells more under {number}")
+    """What a caller is told of a mistake of ours: the request's id, under which the log has the traceback."""
+    log.error("unforeseen error in request %s", request_id.get(), exc_info=error)
+    return error_response(500, f"something went wrong in the service; its log tells more under {request_id.get()}")
+
+
+def store_error_message(scope: Scope, error: StoreError) -> str:
+    """What a caller is told of a database: its own words name paths and hosts, which only an admin may read."""
+    log.warning("request %s: %s", request_id.get(), error)
+    who = scope.get("sparingly.identity")
+    if who is not None and who.role == ADMIN:
+        return str(error)
+    return f"{UNUSABLE}; the service's log tells more under {request_id.get()}"
 
 
 def install(app: FastAPI) -> None:
@@ -70,8 +81,10 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
 
 
 async def _on_agent_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, StoreError):
+        return respond(request, 503, store_error_message(request.scope, error), {"Retry-After": "1"})
     status = next(code for kind, code in STATUS if isinstance(error, kind))
-    return respond(request, status, str(error), {"Retry-After": "1"} if status == 503 else None)
+    return respond(request, status, str(error))
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:

@@ -25,7 +25,9 @@ from sparingly.live.service.auth.authentication import (
     check_csrf,
     check_origin,
 )
-from sparingly.live.service.web.error_responses import HTTPError, error_response, internal_error_response, respond
+from sparingly.live.service.service_limits import ServiceLimits
+from sparingly.live.service.web.error_responses import HTTPError, internal_error_response, respond, store_error_message
+from sparingly.live.service.web.logs import HEADER, id_of, log_access, request_id
 from sparingly.live.service.web.metrics import Metrics
 
 POLICY = "; ".join(
@@ -52,6 +54,9 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
+SLOWEST = 1024
+"""Bytes a second that a body comes at, at the least."""
+
 TOO_LARGE, LINGER = 413, 10.0
 """After this status, for so many seconds, the rest of the body is read and thrown away."""
 
@@ -59,19 +64,20 @@ TOO_LARGE, LINGER = 413, 10.0
 class ServiceMiddleware:
     """Middleware around the whole app."""
 
-    def __init__(self, app: ASGIApp, access: Access, metrics: Metrics, most: int) -> None:
+    def __init__(self, app: ASGIApp, access: Access, metrics: Metrics, limits: ServiceLimits) -> None:
         self._app = app
         self._access = access
         self._metrics = metrics
-        self._most = most
+        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
-        body = _Body(receive, self._most)
-        response = _Response(send, body)
+        request_id.set(id_of(HTTPConnection(scope)))
+        body = _Body(receive, self._limits)
+        response = _Response(send, body, request_id.get())
         try:
             await self._admit(scope)
             await self._app(scope, body, response)
@@ -79,7 +85,8 @@ class ServiceMiddleware:
             told = respond(Request(scope), error.status, str(error), error.headers)
             await response.instead(told, scope, receive)
         except StoreError as error:
-            await response.instead(error_response(503, str(error), {"Retry-After": "1"}), scope, receive)
+            told = respond(Request(scope), 503, store_error_message(scope, error), {"Retry-After": "1"})
+            await response.instead(told, scope, receive)
         except Exception as error:
             await response.instead(internal_error_response(error), scope, receive)
         finally:
@@ -87,6 +94,7 @@ class ServiceMiddleware:
             method = method if method.isalpha() and len(method) < 8 else "other"
             self._metrics.requests.labels(route, method, str(response.status)).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - began)
+            log_access(scope, response.status, time.perf_counter() - began)
 
     async def _admit(self, scope: Scope) -> None:
         connection = HTTPConnection(scope)
@@ -108,26 +116,34 @@ class ServiceMiddleware:
             check_agent_limit(who, scope["method"], scope["path"])
         if guarded and changes and who is not None:
             check_csrf(who, connection.headers.get(CSRF_HEADER))
-        if int(length) > self._most:
-            raise HTTPError(
-                TOO_LARGE, f"the body has {length} bytes: {self._most} are the most", {"Connection": "close"}
-            )
+        if int(length) > self._limits.body:
+            said = f"the body has {length} bytes: {self._limits.body} are the most"
+            raise HTTPError(TOO_LARGE, said, {"Connection": "close"})
 
 
 class _Body:
-    """Receives a body and counts it."""
+    """Receives a body, counts it, and waits for it no longer than it takes a slow client."""
 
-    def __init__(self, receive: Receive, most: int) -> None:
+    def __init__(self, receive: Receive, limits: ServiceLimits) -> None:
         self._receive = receive
-        self._most = self._left = most
+        self._limits = limits
+        self._began = time.monotonic()
+        self._count = 0
         self._ended = False
 
     async def __call__(self) -> Message:
-        message = await self._next()
-        self._left -= len(message.get("body", b""))
-        if self._left < 0:
-            # Of all exceptions, FastAPI lets only this one through while it reads a body.
-            raise HTTPException(TOO_LARGE, f"the body has more than {self._most} bytes")
+        if self._ended:
+            return await self._receive()
+        waits = self._began + self._limits.body_seconds + self._count / SLOWEST - time.monotonic()
+        # Of all exceptions, FastAPI lets only HTTPException through while it reads a body.
+        try:
+            async with asyncio.timeout(max(0.0, waits)):
+                message = await self._next()
+        except TimeoutError:
+            raise HTTPException(408, "the body did not come in time", {"Connection": "close"}) from None
+        self._count += len(message.get("body", b""))
+        if self._count > self._limits.body:
+            raise HTTPException(TOO_LARGE, f"the body has more than {self._limits.body} bytes")
         return message
 
     async def throw_away(self) -> None:
@@ -146,9 +162,10 @@ class _Body:
 class _Response:
     """Sends a response with the headers that every one carries, and remembers whether it has begun."""
 
-    def __init__(self, send: Send, body: _Body) -> None:
+    def __init__(self, send: Send, body: _Body, request: str) -> None:
         self._send = send
         self._body = body
+        self._request = request
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
@@ -158,6 +175,7 @@ class _Response:
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
             headers.setdefault("Cache-Control", "no-store")
+            headers[HEADER] = self._request
         elif self.status == TOO_LARGE and not message.get("more_body", False):
             # Once the response has ended the server closes the connection, and what it has not read then resets it.
             await self._send({**message, "more_body": True})
