@@ -33,6 +33,7 @@ from sparingly.live.agent.ticket_records import (
 )
 from sparingly.live.store import export
 from sparingly.live.store.audit_outbox import AuditLine
+from sparingly.live.store.migrations import WRITE_CHECK, write_meta
 from sparingly.live.store.store import Store, backend_of
 from sparingly.live.training.decider import Learner
 from sparingly.strategies.strategy import Strategy
@@ -361,6 +362,11 @@ class Agent:
         A crash in between hands a line out again, with the same `id`.
         """
         self._runtime.copy_audit_lines(copy)
+
+    def check_writable(self) -> None:
+        """Raise what keeps the database from being written now; nothing of the agent is changed."""
+        with self._runtime.writing() as connection:
+            write_meta(connection, WRITE_CHECK, time.time())
 
     # opening and closing
 

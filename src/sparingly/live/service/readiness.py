@@ -3,30 +3,58 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
+from collections.abc import Callable
 
-from sparingly.live.agent.errors import BusyError
+from sparingly.live.agent.errors import AgentError, BusyError, StoreError
 from sparingly.live.service.agent_directory import Agents
+from sparingly.live.service.service_database import ServiceDatabase
 
 SECONDS = 4.0
+FRESH = 0.5
+"""Seconds for which a result is told again, so that strangers who ask cause few writes."""
+
+log = logging.getLogger(__name__)
 
 
 class Readiness:
-    """Looks at every agent, at most once at a time: whoever asks meanwhile waits for the same look."""
+    """Writes to every database, at most once at a time: whoever asks meanwhile waits for the same result.
 
-    def __init__(self, agents: Agents) -> None:
+    A disk that is full, or mounted read-only, is noticed by writing only.
+    """
+
+    def __init__(self, database: ServiceDatabase, agents: Agents) -> None:
+        self._database = database
         self._agents = agents
         self._look: asyncio.Future[None] | None = None
+        self._looked = float("-inf")
 
     async def check(self) -> None:
-        """Raise the first agent's error, or one that says that there was no reply in time."""
-        if self._look is None or self._look.done():
-            self._look = asyncio.ensure_future(asyncio.to_thread(self._touch_all))
-            self._look.add_done_callback(lambda look: look.cancelled() or look.exception())
+        """Raise for the first database that cannot be written, or if there was no reply in time."""
+        if self._look is None or (self._look.done() and time.monotonic() - self._looked >= FRESH):
+            self._look = asyncio.ensure_future(asyncio.to_thread(self._write_to_all))
+            self._look.add_done_callback(self._note)
         try:
             await asyncio.wait_for(asyncio.shield(self._look), SECONDS)
         except TimeoutError:
             raise BusyError(f"the database has not replied within {SECONDS:g} s") from None
 
-    def _touch_all(self) -> None:
+    def _note(self, look: asyncio.Future[None]) -> None:
+        self._looked = time.monotonic()
+        if not look.cancelled():
+            look.exception()
+
+    def _write_to_all(self) -> None:
+        _check("the service's database", self._database.check_writable)
         for name in self._agents.names():
-            self._agents.get(name).count_events()
+            _check(f"agent {name!r}", lambda name=name: self._agents.get(name).check_writable())  # type: ignore[misc]
+
+
+def _check(what: str, write: Callable[[], None]) -> None:
+    """What a database says, with paths and hosts, is for the log: anyone may ask whether the service is ready."""
+    try:
+        write()
+    except AgentError as error:
+        log.warning("%s cannot be written: %s", what, error)
+        raise StoreError(f"{what} cannot be written; the service's log tells why") from None

@@ -49,7 +49,7 @@ class Service:
         self.metrics.watch(self.dashboard_cache)
         self.events = Events()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
-        self.readiness = Readiness(self.agents)
+        self.readiness = Readiness(self.database, self.agents)
         self._housekeeping = Housekeeping({self._copy_audit_lines: 1.0})
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +32,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.store.connection_pool import pool_options, postgres_arguments
-from sparingly.live.store.migrations import VERSION, Migrations, meta, write_meta
+from sparingly.live.store.migrations import VERSION, WRITE_CHECK, Migrations, meta, write_meta
 
 SCHEMA = "sparingly_service"
 LOCK_SECONDS = 5.0
@@ -160,6 +161,11 @@ class ServiceDatabase:
             yield
         finally:
             os.close(lock)
+
+    def check_writable(self) -> None:
+        """Write something that does not matter, to see whether it can be done."""
+        with self.locked() as connection:
+            write_meta(connection, WRITE_CHECK, time.time())
 
     def close(self) -> None:
         self._engine.dispose()

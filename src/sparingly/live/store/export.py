@@ -70,11 +70,26 @@ def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]])
     count = 0
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(header)
+        writer.writerow([_cell(name) for name in header])
         for row in rows:
-            writer.writerow(row)
+            writer.writerow([_cell(value) for value in row])
             count += 1
     return count
+
+
+def _cell(value: Any) -> Any:
+    """A text that a spreadsheet would run as a formula, with an apostrophe before it; all else as it is.
+
+    >>> _cell("=1+1"), _cell("@sum"), _cell("\\t=1"), _cell("-5"), _cell(-5.0), _cell("ham")
+    ("'=1+1", "'@sum", "'\\t=1", '-5', -5.0, 'ham')
+    """
+    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def _write_parquet(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:

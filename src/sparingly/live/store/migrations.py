@@ -16,6 +16,9 @@ from sparingly.live.agent.errors import StoreError
 VERSION = "format"
 """The key of the version in the table `meta`."""
 
+WRITE_CHECK = "write_check"
+"""The key of what is written only to see whether it can be: a value that stays the same would not reach the disk."""
+
 meta = Table(
     "meta",
     MetaData(),

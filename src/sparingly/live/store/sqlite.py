@@ -78,7 +78,7 @@ class SQLite:
             earlier.on_taken_over()
             earlier.release()
         try:
-            lock = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o644)
+            lock = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise StoreError(f"{self.name} cannot be locked: {error.strerror}") from None
         try:
@@ -143,7 +143,11 @@ def _begin(connection: Connection) -> None:
 
 
 def _write_ahead(path: Path) -> None:
-    """The write-ahead log is chosen once, in the file itself: a file that is only looked at is never changed."""
+    """The write-ahead log is chosen once, in the file itself: a file that is only looked at is never changed.
+
+    The file is its owner's alone, and SQLite gives the same permissions to the files beside it.
+    """
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.close()

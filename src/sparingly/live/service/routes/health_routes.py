@@ -26,7 +26,7 @@ async def health() -> Json:
 
 @router.get("/ready", response_model=HealthOut, responses={503: {"model": ErrorOut}})
 async def ready(here: Here) -> Json:
-    """Every agent can be read; an error names the first that cannot."""
+    """Every database can be written; an error names the first that cannot."""
     try:
         await here.readiness.check()
     except AgentError as error:
