@@ -16,6 +16,7 @@ import pytest
 
 import sparingly as sp
 from sparingly.commands.main import main
+from sparingly.live.service.service import Service
 
 COMMAND = "from sparingly.commands.main import main; main()"
 
@@ -160,3 +161,33 @@ def test_questions_and_stats_beside_the_process_that_has_the_file(path: Path) ->
         code = [sys.executable, "-c", COMMAND, "agent", "stats", str(path)]
         done = subprocess.run(code, capture_output=True, text=True, check=False)
         assert "1 observations, 1 questions" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database, but a text that is long enough to be one\n" * 200, None])
+def test_what_cannot_be_recovered_is_one_line(sparingly, path: Path, content: bytes | None) -> None:  # type: ignore[no-untyped-def]
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    code, _, said = sparingly("check", str(path), "--recover", str(path.with_name("left.csv")))
+    assert (code, said.count("\n")) == (2, 1)
+    assert str(path) in said
+    assert not path.with_name("left.csv").exists()
+
+
+def test_the_life_of_a_services_agent(sparingly, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    service = Service(str(tmp_path))
+    service.agents.create("fruit", classes=["apple", "pear"], training="inline")
+    service.close()
+    store = ("--store", str(tmp_path))
+    assert sparingly("pause", "fruit", *store)[:2] == (0, "fruit is paused\n")
+    assert sparingly("resume", "fruit", *store)[1] == "fruit is active\n"
+    assert sparingly("archive", "fruit", *store)[1] == "fruit is archived\n"
+    assert sparingly("pause", "fruit", *store)[0] == 2
+    assert sparingly("unarchive", "fruit", *store)[1] == "fruit is active\n"
+    assert sparingly("rename", "fruit", "apples", *store)[1] == "fruit is now apples\n"
+    assert sparingly("list", *store)[1] == "active    apples\n"
+    assert sparingly("delete", "pears", "--yes", *store)[2] == "sparingly: there is no agent 'pears'\n"
+    assert sparingly("delete", "apples", "--yes", *store)[1] == "apples is deleted\n"
+    assert not list(tmp_path.glob("*.agent.db*"))
+    assert sparingly("list", "--store", str(tmp_path / "none"))[0] == 2

@@ -23,7 +23,7 @@ from sparingly.live.agent.ticket_records import OPEN
 from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, HOST
-from sparingly.live.service.service import Here, Json, Name, Service, TheAgent
+from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, ObservingAgent, Service, TheAgent
 
 router = APIRouter(prefix="/api/agents/{agent}/label-studio", tags=["label studio"])
 Host = Annotated[Identity, allowed(HOST, ADMIN)]
@@ -71,7 +71,7 @@ async def versions(here: Here, the_agent: TheAgent, who: Host) -> Json:
 
 
 @router.post("/predict")
-async def predict(body: PredictIn, agent: Name, here: Here, the_agent: TheAgent, who: Host) -> Json:
+async def predict(body: PredictIn, agent: Name, here: Here, the_agent: ObservingAgent, who: Host) -> Json:
     """A class and a score for each task; those worth asking about have the low scores."""
     if len(body.tasks) > here.limits.block:
         raise AgentError(f"there are {len(body.tasks)} tasks: {here.limits.block} are the most in a call")
@@ -81,7 +81,7 @@ async def predict(body: PredictIn, agent: Name, here: Here, the_agent: TheAgent,
 
 
 @router.post("/webhook")
-async def webhook(body: WebhookIn, agent: Name, here: Here, the_agent: TheAgent, who: Host) -> Json:
+async def webhook(body: WebhookIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Host) -> Json:
     """An annotation, which is an answer; other events are none of our business."""
     done = []
     if body.action in _ANNOTATED:

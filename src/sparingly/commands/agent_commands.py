@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparingly.commands.cost_options import Cost, Costs, QueryCost, stated_costs
+from sparingly.commands.service_commands import STORE
+from sparingly.commands.service_commands import Place as ServicePlace
 
 if TYPE_CHECKING:
     from sparingly.live.agent.ticket_records import Statistics
+    from sparingly.live.service.agent_registry import AgentRegistry
+    from sparingly.live.service.service_database import ServiceDatabase
 
 agent = typer.Typer(help="An agent that asks people, from the command line.", no_args_is_help=True)
 
 Place = Annotated[str, typer.Argument(metavar="FILE|URL", help="An SQLite file, or postgresql://...")]
+AgentName = Annotated[str, typer.Argument(metavar="NAME", help="An agent of the service.")]
 
 
 @agent.command()
@@ -158,6 +163,84 @@ def check(
     typer.echo(f"{place} is {'whole' if report.ok else 'damaged'}")
     if not report.ok:
         raise typer.Exit(1)
+
+
+@agent.command("list")
+def list_agents(store: ServicePlace = STORE) -> None:
+    """List the agents of a service and their states."""
+    for name, one in _registry(store).all().items():
+        typer.echo(f"{one.state:<8}  {name}")
+
+
+@agent.command()
+def pause(name: AgentName, store: ServicePlace = STORE) -> None:
+    """Let an agent of a service take no observations; its questions stay answerable."""
+    _change_state(name, "pause", store)
+
+
+@agent.command()
+def resume(name: AgentName, store: ServicePlace = STORE) -> None:
+    """Let a paused agent take observations again."""
+    _change_state(name, "resume", store)
+
+
+@agent.command()
+def archive(name: AgentName, store: ServicePlace = STORE) -> None:
+    """Let an agent of a service only be read from now on."""
+    _change_state(name, "archive", store)
+
+
+@agent.command()
+def unarchive(name: AgentName, store: ServicePlace = STORE) -> None:
+    """Let an archived agent work again."""
+    _change_state(name, "unarchive", store)
+
+
+@agent.command()
+def rename(
+    name: AgentName, new: Annotated[str, typer.Argument(help="Its new name.")], store: ServicePlace = STORE
+) -> None:
+    """Give an agent of a service another name."""
+    from sparingly.live.service.auth.tokens import Operator
+
+    _registry(store).rename(name, new, Operator.current())
+    typer.echo(f"{name} is now {new}")
+
+
+@agent.command()
+def delete(
+    name: AgentName,
+    store: ServicePlace = STORE,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it is meant.")] = False,
+) -> None:
+    """Delete an agent of a service, with all it knows."""
+    from sparingly.live.service.agent_directory import Agents
+    from sparingly.live.service.auth.tokens import Operator
+
+    if not yes:
+        typer.confirm(f"delete agent {name} of {store} for good?", abort=True)
+    gone = Agents(_database(store)).delete(name, Operator.current())
+    typer.echo(f"{name} is deleted" if gone else f"{name} is deleted as soon as the service that runs lets go of it")
+
+
+def _change_state(name: str, what: str, store: str) -> None:
+    from sparingly.live.service.auth.tokens import Operator
+
+    typer.echo(f"{name} is {_registry(store).change_state(name, what, Operator.current())}")
+
+
+def _registry(store: str) -> AgentRegistry:
+    from sparingly.live.service.agent_registry import AgentRegistry
+
+    return AgentRegistry(_database(store))
+
+
+def _database(store: str) -> ServiceDatabase:
+    from sparingly.live.service.service_database import ServiceDatabase
+
+    if "://" not in store and not (Path(store) / "service.db").exists():
+        raise ValueError(f"{store} is not the folder of a service: it has no service.db")
+    return ServiceDatabase(store)
 
 
 def _shown(payload: Any) -> str:

@@ -126,6 +126,38 @@ def test_damaged_pages_are_reported_with_what_can_be_recovered(make: Make, path:
     assert all(row["label"] == "dog" for row in rows)
 
 
+def _without_header(path: Path) -> None:
+    path.write_bytes(b"\xff" * 100 + path.read_bytes()[100:])
+
+
+def _truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 3 // 4])
+
+
+@pytest.mark.parametrize("damage", [_without_header, _truncated])
+def test_labels_are_recovered_from_a_file_without_its_header_or_its_end(make: Make, path: Path, damage) -> None:
+    filled(make, 400)
+    change(path, "VACUUM")
+    labels = sum(e.label is not None for e in sp.Agent.open(path).history())
+    sp.Agent.open(path).close()
+    damage(path)
+    assert not check(path).ok
+    count = recover(path, path.with_name("left.csv"))
+    assert 0 < count <= labels
+    rows = list(csv.DictReader(path.with_name("left.csv").open()))
+    assert {row["label"] for row in rows} == {"dog"}
+    assert damage is _truncated or count == labels
+
+
+def test_labels_are_recovered_without_the_settings(make: Make, path: Path) -> None:
+    filled(make)
+    change(path, "UPDATE meta SET value = '{' WHERE key = 'settings'")
+    assert recover(path, path.with_name("left.csv")) > 0
+    rows = list(csv.DictReader(path.with_name("left.csv").open()))
+    assert {row["label"] for row in rows} == {"1"}
+    assert [name for name in rows[0] if name.startswith("x")] == ["x0", "x1", "x2"]
+
+
 def _page_of(path: Path, table: str, *, last: bool) -> int:
     """A leaf page of a table, counted from 0."""
     with closing(sqlite3.connect(path)) as connection:

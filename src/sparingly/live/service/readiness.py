@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 
 from sparingly.live.agent.errors import AgentError, BusyError, StoreError
-from sparingly.live.service.agent_directory import Agents
+from sparingly.live.service.agent_directory import DAMAGED, Agents
+from sparingly.live.service.agent_registry import ACTIVE, PAUSED
 from sparingly.live.service.service_database import ServiceDatabase
 
 SECONDS = 4.0
@@ -27,28 +28,31 @@ class Readiness:
     def __init__(self, database: ServiceDatabase, agents: Agents) -> None:
         self._database = database
         self._agents = agents
-        self._look: asyncio.Future[None] | None = None
+        self._look: asyncio.Future[list[str]] | None = None
         self._looked = float("-inf")
 
-    async def check(self) -> None:
-        """Raise for the first database that cannot be written, or if there was no reply in time."""
+    async def check(self) -> list[str]:
+        """The agents that are set aside; raises if a database cannot be written, or does not reply in time."""
         if self._look is None or (self._look.done() and time.monotonic() - self._looked >= FRESH):
             self._look = asyncio.ensure_future(asyncio.to_thread(self._write_to_all))
             self._look.add_done_callback(self._note)
         try:
-            await asyncio.wait_for(asyncio.shield(self._look), SECONDS)
+            return await asyncio.wait_for(asyncio.shield(self._look), SECONDS)
         except TimeoutError:
             raise BusyError(f"the database has not replied within {SECONDS:g} s") from None
 
-    def _note(self, look: asyncio.Future[None]) -> None:
+    def _note(self, look: asyncio.Future[list[str]]) -> None:
         self._looked = time.monotonic()
         if not look.cancelled():
             look.exception()
 
-    def _write_to_all(self) -> None:
+    def _write_to_all(self) -> list[str]:
         _check("the service's database", self._database.check_writable)
-        for name in self._agents.names():
-            _check(f"agent {name!r}", lambda name=name: self._agents.get(name).check_writable())  # type: ignore[misc]
+        states = self._agents.states()
+        for name, state in states.items():
+            if state in (ACTIVE, PAUSED):
+                _check(f"agent {name!r}", lambda name=name: self._agents.get(name).check_writable())  # type: ignore[misc]
+        return [name for name, state in states.items() if state == DAMAGED]
 
 
 def _check(what: str, write: Callable[[], None]) -> None:

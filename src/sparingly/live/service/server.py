@@ -17,7 +17,7 @@ from fastapi import FastAPI
 
 from sparingly.live.agent.errors import AgentError, StoreError
 from sparingly.live.service.app import create_app
-from sparingly.live.service.auth.tokens import ADMIN
+from sparingly.live.service.auth.tokens import ADMIN, Operator
 from sparingly.live.service.service import Service
 from sparingly.live.service.service_limits import ServiceLimits
 from sparingly.live.service.web.connection_timeout import timed_protocol
@@ -94,7 +94,7 @@ def first_agent(service: Service, name: str, classes: list[str], settings: dict[
             if names:
                 return
             raise AgentError("there is no agent yet: name its classes, as in --classes cat,dog")
-        service.agents.create(name, classes=classes, **settings)
+        service.agents.create(name, classes=classes, by=Operator.current(), **settings)
     elif classes and [str(c) for c in service.agents.get(name).classes] != classes:
         there = ", ".join(map(str, service.agents.get(name).classes))
         raise AgentError(f"the agent {name!r} has the classes {there}, not {', '.join(classes)}: choose another name")

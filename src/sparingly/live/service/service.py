@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import datetime
 import functools
@@ -13,9 +14,11 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 from fastapi import Depends, Path, Request
 
 from sparingly.live.agent.agent import Agent
+from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.ticket_records import Ticket
-from sparingly.live.service.agent_directory import NAME, Agents
-from sparingly.live.service.audit import Audit
+from sparingly.live.service.agent_directory import Agents
+from sparingly.live.service.agent_registry import NAME
+from sparingly.live.service.audit import Actor, Audit
 from sparingly.live.service.auth.authentication import Access
 from sparingly.live.service.auth.sessions import Sessions
 from sparingly.live.service.auth.tokens import Tokens
@@ -50,7 +53,7 @@ class Service:
         self.events = Events()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
         self.readiness = Readiness(self.database, self.agents)
-        self._housekeeping = Housekeeping({self._copy_audit_lines: 1.0})
+        self._housekeeping = Housekeeping({self._copy_audit_lines: 1.0, self.agents.finish_changes: 1.0})
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run what may wait for a disk or a database beside the event loop."""
@@ -65,8 +68,16 @@ class Service:
         return await asyncio.wrap_future(agent.submit_many(X, executor=self._threads, ids=ids, payloads=payloads))
 
     async def agent(self, name: str) -> Agent:
-        opened = self.agents.opened.get(name)
-        return opened if opened is not None else await self.call(self.agents.get, name)
+        agent = self.agents.recall(name)
+        return agent if agent is not None else await self.call(self.agents.get, name)
+
+    def delete_agent(self, name: str, by: Actor) -> None:
+        """Delete an agent for good; what was done to it stays in the audit trail."""
+        agent = self.agents.opened.get(name)
+        if agent is not None:
+            with contextlib.suppress(AgentError):
+                self.audit.collect(name, agent)
+        self.agents.delete(name, by)
 
     def close(self) -> None:
         self.events.stop()
@@ -85,10 +96,25 @@ async def service_of(request: Request) -> Service:
     return service
 
 
-async def agent_of(
-    request: Request, agent: Annotated[str, Path(description="The agent's name.", pattern=f"^{NAME}$")]
-) -> Agent:
+Name = Annotated[str, Path(description="The agent's name.", pattern=f"^{NAME}$")]
+
+
+async def agent_of(request: Request, agent: Name) -> Agent:
     return await (await service_of(request)).agent(agent)
+
+
+async def observing_agent_of(request: Request, agent: Name) -> Agent:
+    here = await service_of(request)
+    found = await here.agent(agent)
+    here.agents.check_observes(agent)
+    return found
+
+
+async def answering_agent_of(request: Request, agent: Name) -> Agent:
+    here = await service_of(request)
+    found = await here.agent(agent)
+    here.agents.check_answers(agent)
+    return found
 
 
 def midnight() -> float:
@@ -99,5 +125,8 @@ def midnight() -> float:
 
 Here = Annotated[Service, Depends(service_of)]
 TheAgent = Annotated[Agent, Depends(agent_of)]
-Name = Annotated[str, Path(description="The agent's name.", pattern=f"^{NAME}$")]
+ObservingAgent = Annotated[Agent, Depends(observing_agent_of)]
+"""An agent that takes observations: neither paused nor archived."""
+AnsweringAgent = Annotated[Agent, Depends(answering_agent_of)]
+"""An agent that takes answers: not archived."""
 Json = dict[str, Any]

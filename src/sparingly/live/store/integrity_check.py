@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DBAPIError
@@ -50,16 +51,21 @@ def check(path: str | os.PathLike[str]) -> IntegrityReport:
             store.close()
     except (StoreError, DBAPIError) as error:
         report.problems.append(str(error).splitlines()[0])
-    if not report.ok and "://" not in os.fspath(path) and Path(path).is_file():
-        report.facts.append(str(salvage(path)))
+    except Exception as error:  # a damaged page may show anything
+        report.problems.append(f"{os.fspath(path)} makes no sense: {type(error).__name__}: {error}".splitlines()[0])
+    if not report.ok and "://" not in os.fspath(path):
+        try:
+            report.facts.append(str(salvage(path)))
+        except StoreError as error:
+            report.facts.append(str(error))
     return report
 
 
 def _check_pages(path: Path, report: IntegrityReport) -> None:
     if not path.is_file():
-        raise StoreError(f"{path} does not exist")
+        raise StoreError(f"{path} {'is not a file' if path.exists() else 'does not exist'}")
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
             for (line,) in connection.execute("PRAGMA integrity_check(5)"):
                 if line != "ok":
                     report.problems += [f"{path}: {one}" for one in line.splitlines()]

@@ -72,6 +72,17 @@ class PostgreSQL:
         finally:
             engine.dispose()
 
+    def remove(self) -> None:
+        """Drop the schema and all that is in it."""
+        engine = self.engine()
+        try:
+            with engine.begin() as connection:
+                connection.execute(text(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE"))
+        except DBAPIError as error:
+            raise self.explain(error.orig or error) from None
+        finally:
+            engine.dispose()
+
     def claim(self) -> None:
         """Nothing to do: any number of processes may open the database."""
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import struct
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote
 
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import StoreError
@@ -18,6 +24,9 @@ from sparingly.live.store import export
 
 _CHUNK = 256
 _SMALLEST_ROW = 16
+_MAGIC = b"SQLite format 3\0"
+_PAGE = 4096
+"""The size of a page in the files that SQLite makes for us."""
 
 
 @dataclass
@@ -38,35 +47,84 @@ class Salvage:
 
 def salvage(path: str | os.PathLike[str]) -> Salvage:
     """Read whatever can be read; changes nothing."""
+    if not Path(path).is_file():
+        raise StoreError(f"{os.fspath(path)} is not a file that could be recovered from")
+    try:
+        with Path(path).open("rb") as file:
+            has_header = file.read(len(_MAGIC)) == _MAGIC
+        if has_header:
+            return _salvage(Path(path))
+        with tempfile.TemporaryDirectory(prefix="sparingly-recover-") as folder:
+            return _salvage(_with_new_header(Path(path), Path(folder)))
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(f"{os.fspath(path)}: nothing can be recovered: {error}") from None
+
+
+def recover(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> int:
+    """Write the labelled observations that can still be read to a .csv or .parquet file; returns how many.
+
+    Without the settings, which name classes and features, labels and predictions are the classes' numbers.
+    """
+    found = salvage(path)
+    if found.settings is None and not found.labelled:
+        raise StoreError(f"{os.fspath(path)}: nothing can be recovered: neither settings nor labelled observations")
+    widths = Counter(len(found.features[row.seq]) for row in found.labelled)
+    width = widths.most_common(1)[0][0] if widths else 0
+    names = [f"x{i}" for i in range(width // 4)]
+    header = ["id", *names, "label", "prediction", "asked", "at", "expert"]
+    if found.settings is not None:
+        header = export.columns(found.settings)
+    return export.write(target, header, _rows(found, len(header)))
+
+
+def _salvage(path: Path) -> Salvage:
     found = Salvage()
-    with closing(sqlite3.connect(f"file:{os.fspath(path)}?mode=ro", uri=True)) as connection:
+    with closing(sqlite3.connect(f"file:{quote(os.fspath(path))}?mode=ro", uri=True)) as connection:
         connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA writable_schema=ON")  # or SQLite refuses a file whose end is missing
         for row in _readable(connection, "meta", "rowid"):
             if row["key"] == "settings":
-                found.settings = AgentSettings.from_json(row["value"])
+                with suppress(ValueError, KeyError, TypeError, AttributeError):
+                    found.settings = AgentSettings.from_json(row["value"])
         found.tickets = [SimpleNamespace(**dict(row)) for row in _readable(connection, "tickets", "seq")]
         found.features = {row["ticket"]: row["x"] for row in _readable(connection, "observations", "ticket")}
     return found
 
 
-def recover(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> int:
-    """Write the labelled observations that can still be read to a .csv or .parquet file; returns how many."""
-    found = salvage(path)
-    if found.settings is None:
-        raise StoreError(f"{os.fspath(path)}: not even the settings can be read")
-    settings = found.settings
-    return export.write(target, export.columns(settings), _rows(found, settings))
+def _with_new_header(path: Path, folder: Path) -> Path:
+    """A copy with the header that SQLite gives to a file of this size; the rest of the first page is left as it is."""
+    copy = folder / path.name
+    shutil.copyfile(path, copy)
+    log = path.with_name(path.name + "-wal")
+    if log.exists():
+        shutil.copyfile(log, folder / log.name)
+    pages = path.stat().st_size // _PAGE
+    header = struct.pack(
+        ">16sHBBBBBBIIIIIIIIIIII", _MAGIC, _PAGE, 2, 2, 0, 64, 32, 32, 1, pages, *[0, 0, 1, 4, 0, 0, 1, 0, 0, 0]
+    )
+    with copy.open("r+b") as file:
+        file.write(header.ljust(92, b"\0") + struct.pack(">II", 1, 3040001))
+    return copy
 
 
-def _rows(found: Salvage, settings: AgentSettings) -> Iterator[list[Any]]:
-    game = settings.game
+def _rows(found: Salvage, width: int) -> Iterator[list[Any]]:
+    """The rows of an export; what makes no sense, as a damaged page may show anything, is left out."""
+    game = found.settings.game if found.settings is not None else None
     for row in found.labelled:
-        row.x = found.features[row.seq]
-        yield export.row_of(row, entry_of(row, settings, game))
+        with suppress(IndexError, TypeError, ValueError, KeyError, AttributeError):
+            row.x = found.features[row.seq]
+            entry = row if found.settings is None or game is None else entry_of(row, found.settings, game)
+            cells = export.row_of(row, entry)
+            if len(cells) == width:
+                yield cells
 
 
 def _readable(connection: sqlite3.Connection, table: str, key: str) -> Iterator[sqlite3.Row]:
     """The rows that can be read, in order; those on damaged pages are left out."""
+    try:
+        connection.execute(f"SELECT * FROM {table} LIMIT 0")
+    except sqlite3.DatabaseError:
+        return
     start = 0
     last = _last(connection)
     while start <= last:

@@ -71,6 +71,18 @@ class SQLite:
             for ending in ("", "-wal", "-shm"):
                 partial.with_name(partial.name + ending).unlink(missing_ok=True)
 
+    def remove(self) -> None:
+        """Delete the file and what lies beside it; refused while another process has it."""
+        self.claim()
+        try:
+            for ending in ("-wal", "-shm", "", ".lock"):
+                self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+            _sync(self.path.parent)
+        except OSError as error:
+            raise StoreError(f"{self.name} cannot be removed: {error.strerror}") from None
+        finally:
+            self.release()
+
     def claim(self) -> None:
         """Become the one process that has the file; an agent this process already has on it is closed."""
         earlier = _held.get(str(self.path))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
 
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError, shortened
+from sparingly.live.service.agent_registry import ACTIVE
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.expiry import expiry
 from sparingly.live.service.auth.tokens import ADMIN, ROLES
@@ -18,7 +19,9 @@ from sparingly.live.service.routes.wire_models import (
     AgentOut,
     AgentsOut,
     NewTokenOut,
+    RenameIn,
     RevealIn,
+    StateOut,
     TokenIn,
     TokensOut,
 )
@@ -29,10 +32,14 @@ Admin = Annotated[Identity, allowed(ADMIN)]
 Anyone = Annotated[Identity, allowed(*ROLES)]
 
 
-@router.get("/agents", response_model=AgentsOut)
+@router.get("/agents", response_model=AgentsOut, response_model_exclude_none=True)
 async def list_agents(here: Here, who: Anyone) -> Json:
-    """The agents' names."""
-    return {"agents": [name for name in await here.call(here.agents.names) if who.may_use(name)]}
+    """The agents' names; the states of those that are paused, archived or damaged, and for admins why."""
+    states = {name: state for name, state in (await here.call(here.agents.states)).items() if who.may_use(name)}
+    failures = {name: here.agents.failure(name) for name in states} if who.role == ADMIN else {}
+    told = {name: failure for name, failure in failures.items() if failure is not None}
+    unusual = {name: state for name, state in states.items() if state != ACTIVE}
+    return {"agents": list(states), "states": unusual or None, "failures": told or None}
 
 
 @router.post("/agents", response_model=AgentOut, status_code=201)
@@ -42,8 +49,7 @@ async def create_agent(body: AgentIn, here: Here, who: Admin) -> Json:
     name = settings.pop("name")
     if body.n_features is not None and body.n_features > here.limits.features:
         raise AgentError(f"n_features is {shortened(body.n_features)}: {here.limits.features} are the most")
-    agent = await here.call(here.agents.create, name, **settings)
-    await here.call(here.audit.note, who, "made an agent", agent=name, detail=", ".join(map(str, agent.classes)))
+    agent = await here.call(here.agents.create, name, by=who, **settings)
     return _described(here, name, agent)
 
 
@@ -56,9 +62,30 @@ async def describe_agent(agent: Name, here: Here, the_agent: TheAgent, who: Anyo
 @router.put("/agents/{agent}/reveal", response_model=AgentOut)
 async def set_reveal(body: RevealIn, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
     """Say when a person is told the agent's guess: after answering, before it, or never."""
-    await here.call(here.agents.set_reveal, agent, body.reveal)
-    await here.call(here.audit.note, who, "set reveal", agent=agent, detail=body.reveal)
+    await here.call(here.agents.registry.set_reveal, agent, body.reveal, who)
     return await here.call(_described, here, agent, the_agent)
+
+
+@router.post("/agents/{agent}/state/{what}", response_model=StateOut)
+async def change_state(
+    what: Literal["pause", "resume", "archive", "unarchive"], agent: Name, here: Here, who: Admin
+) -> Json:
+    """Pause (no observations; questions stay answerable), archive (only reading), and back."""
+    return {"name": agent, "state": await here.call(here.agents.registry.change_state, agent, what, who)}
+
+
+@router.post("/agents/{agent}/rename", response_model=StateOut)
+async def rename_agent(body: RenameIn, agent: Name, here: Here, who: Admin) -> Json:
+    """Give an agent another name; tokens that are limited to it keep it."""
+    await here.call(here.agents.registry.rename, agent, body.name, who)
+    return {"name": body.name, "state": (await here.call(here.agents.registry.find, body.name)).state}
+
+
+@router.delete("/agents/{agent}", response_model=StateOut)
+async def delete_agent(agent: Name, here: Here, who: Admin) -> Json:
+    """Delete an agent with all it knows, also one that cannot be opened; its audit trail stays."""
+    await here.call(here.delete_agent, agent, who)
+    return {"name": agent, "state": "deleted"}
 
 
 @router.get("/tokens", response_model=TokensOut)

@@ -23,7 +23,7 @@ from sparingly.live.service.routes.wire_models import (
     TicketIn,
     UndoneOut,
 )
-from sparingly.live.service.service import Here, Json, Name, Service, TheAgent, midnight
+from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, Service, midnight
 from sparingly.live.service.web.error_responses import HTTPError
 
 router = APIRouter(prefix="/api/agents/{agent}", tags=["answer"])
@@ -35,7 +35,7 @@ LeaseSeconds = Annotated[float | None, Query(gt=0, allow_inf_nan=False)]
 async def next_questions(
     agent: Name,
     here: Here,
-    the_agent: TheAgent,
+    the_agent: AnsweringAgent,
     who: Expert,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1,
     lease_seconds: LeaseSeconds = None,
@@ -48,7 +48,7 @@ async def next_questions(
 
 @router.post("/renew", response_model=RenewedOut)
 async def renew(
-    body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert, lease_seconds: LeaseSeconds = None
+    body: TicketIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Expert, lease_seconds: LeaseSeconds = None
 ) -> Json:
     """Go on holding a question: the caller's lease begins anew, also one that has run out if no one else took it."""
     question = await here.call(the_agent.renew, body.ticket, who.name, lease_seconds=_lease(here, lease_seconds))
@@ -56,31 +56,31 @@ async def renew(
 
 
 @router.post("/answer", response_model=DoneOut)
-async def answer(body: AnswerIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+async def answer(body: AnswerIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Expert) -> Json:
     """Tell the true class; the same again changes nothing, another one corrects the caller's own answer."""
     return await here.call(_answer, here, agent, the_agent, who, body, "answered")
 
 
 @router.post("/correct", response_model=DoneOut)
-async def correct(body: AnswerIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+async def correct(body: AnswerIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Expert) -> Json:
     """Change an answer that was given: one's own, or as an admin anyone's."""
     return await here.call(_answer, here, agent, the_agent, who, body, "corrected")
 
 
 @router.post("/skip", response_model=DoneOut)
-async def skip(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+async def skip(body: TicketIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Expert) -> Json:
     """Leave a question to the others."""
     return await here.call(_set_aside, here, agent, the_agent, who, body.ticket, "skipped")
 
 
 @router.post("/dont-know", response_model=DoneOut)
-async def dont_know(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+async def dont_know(body: TicketIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Expert) -> Json:
     """Close a question that cannot be answered."""
     return await here.call(_set_aside, here, agent, the_agent, who, body.ticket, "did not know")
 
 
 @router.post("/release", response_model=DoneOut)
-async def release(body: ReleaseIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+async def release(body: ReleaseIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Expert) -> Json:
     """Give a question back unanswered, so that the others may have it at once; an admin ends anyone's lease."""
     if body.expert not in (None, who.name) and who.role != ADMIN:
         raise HTTPError(403, f"the role {who.role} may release its own questions only, not those of {body.expert}")
@@ -88,7 +88,7 @@ async def release(body: ReleaseIn, agent: Name, here: Here, the_agent: TheAgent,
 
 
 @router.post("/undo", response_model=UndoneOut)
-async def undo(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Expert) -> Json:
+async def undo(body: TicketIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Expert) -> Json:
     """Take back an answer, a skip or a "don't know": the question is open again, and lent to the caller."""
     return await here.call(_undo, here, agent, the_agent, who, body.ticket)
 

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, PRODUCER
-from sparingly.live.service.routes.wire_models import ErrorOut, HealthOut
+from sparingly.live.service.routes.wire_models import ErrorOut, HealthOut, ReadyOut
 from sparingly.live.service.service import Here, Json
 from sparingly.live.service.web.error_responses import HTTPError
 
@@ -24,14 +24,14 @@ async def health() -> Json:
     return {"status": "alive"}
 
 
-@router.get("/ready", response_model=HealthOut, responses={503: {"model": ErrorOut}})
+@router.get("/ready", response_model=ReadyOut, response_model_exclude_none=True, responses={503: {"model": ErrorOut}})
 async def ready(here: Here) -> Json:
-    """Every database can be written; an error names the first that cannot."""
+    """Every database can be written, but for archived agents and those that are set aside; an error names the first."""
     try:
-        await here.readiness.check()
+        damaged = await here.readiness.check()
     except AgentError as error:
         raise HTTPError(503, f"not ready: {error}", {"Retry-After": "1"}) from None
-    return {"status": "ready"}
+    return {"status": "ready", "damaged": damaged or None}
 
 
 @router.get("/metrics", responses={200: {"content": {"text/plain": {}}}}, response_class=Response)

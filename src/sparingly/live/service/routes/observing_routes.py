@@ -15,7 +15,7 @@ from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, PRODUCER
 from sparingly.live.service.routes.wire_models import BlockIn, DoneOut, ObservationIn, PayloadIn, TicketIn, TicketsOut
-from sparingly.live.service.service import Here, Json, Name, Service, TheAgent
+from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, ObservingAgent, Service, TheAgent
 from sparingly.live.service.web.images import checked_image, decoded, image_features
 
 router = APIRouter(prefix="/api/agents/{agent}", tags=["observe"])
@@ -23,7 +23,9 @@ Producer = Annotated[Identity, allowed(PRODUCER, ADMIN)]
 
 
 @router.post("/observations", response_model=Ticket)
-async def observe(body: ObservationIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> JSONResponse:
+async def observe(
+    body: ObservationIn, agent: Name, here: Here, the_agent: ObservingAgent, who: Producer
+) -> JSONResponse:
     """Decide on one observation; it is on disk when the answer comes."""
     _check_count(body.features, here)
     (ticket,) = await _observe(here, the_agent, [body])
@@ -32,7 +34,9 @@ async def observe(body: ObservationIn, agent: Name, here: Here, the_agent: TheAg
 
 
 @router.post("/observations/batch", response_model=TicketsOut)
-async def observe_many(body: BlockIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> JSONResponse:
+async def observe_many(
+    body: BlockIn, agent: Name, here: Here, the_agent: ObservingAgent, who: Producer
+) -> JSONResponse:
     """Decide on several observations in order, all of them on disk or none."""
     if len(body.observations) > here.limits.block:
         raise AgentError(f"there are {len(body.observations)} observations: {here.limits.block} are the most in a call")
@@ -47,7 +51,7 @@ async def observe_many(body: BlockIn, agent: Name, here: Here, the_agent: TheAge
 async def observe_image(
     agent: Name,
     here: Here,
-    the_agent: TheAgent,
+    the_agent: ObservingAgent,
     who: Producer,
     image: Annotated[UploadFile, File(description="What a person would look at.")],
     features: Annotated[str | None, Form(description="JSON; the image's own pixels if left out.")] = None,
@@ -61,7 +65,7 @@ async def observe_image(
 
 
 @router.post("/withdraw", response_model=DoneOut)
-async def withdraw(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> Json:
+async def withdraw(body: TicketIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Producer) -> Json:
     """Take an observation back for good."""
     await here.call(the_agent.withdraw, body.ticket, audit=line_of(who, "withdrew"))
     return {"ticket": body.ticket, "status": "withdrawn"}

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
+from sparingly.live.service.agent_registry import ACTIVE, PAUSED
 from sparingly.live.service.auth.authentication import Identity, address_of, check_csrf
 from sparingly.live.service.auth.sessions import COOKIE, LASTS
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, HOST, PRODUCER
@@ -27,7 +28,9 @@ async def home(request: Request, here: Here) -> Response:
     if not names or who.role in (PRODUCER, HOST):
         return render("empty.html", request, names=names)
     view = "dashboard" if who.role == ADMIN else "answer"
-    return RedirectResponse(f"/agents/{names[0]}/{view}", 303)
+    states = await here.call(here.agents.states)
+    first = next((name for name in names if states.get(name) in (ACTIVE, PAUSED)), names[0])
+    return RedirectResponse(f"/agents/{first}/{view}", 303)
 
 
 @router.get("/sign-in")

@@ -167,6 +167,17 @@ class AgentOut(BaseModel):
 
 class AgentsOut(BaseModel):
     agents: list[str]
+    states: dict[str, Literal["paused", "archived", "damaged"]] | None = Field(None, description="Of those not active.")
+    failures: dict[str, str] | None = Field(None, description="Why an agent is damaged, for admins.")
+
+
+class RenameIn(Strict):
+    name: StrictStr = Field(pattern="^[a-z][a-z0-9_]{0,39}$")
+
+
+class StateOut(BaseModel):
+    name: str
+    state: Literal["active", "paused", "archived", "deleted"]
 
 
 class TokenIn(Strict):
@@ -204,6 +215,10 @@ class AuditOut(BaseModel):
 
 class HealthOut(BaseModel):
     status: str
+
+
+class ReadyOut(HealthOut):
+    damaged: list[str] | None = Field(None, description="Agents that are set aside since they cannot be opened.")
 
 
 class ErrorOut(BaseModel):

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError, UnknownTicketError
-from sparingly.live.service.agent_directory import UnknownAgentError
+from sparingly.live.service.agent_registry import UnknownAgentError
 from sparingly.live.service.auth.tokens import ADMIN
 from sparingly.live.service.page.templates import is_for_people, render
 from sparingly.live.service.web.logs import request_id
