@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -38,18 +38,21 @@ class Supervisor:
         if os.fork() == 0:
             os.close(self._orders)
             child = _life(place, port)
+            os.write(replies, b"%12d" % child)
             while order := os.read(orders, 1):
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 child = _life(place, port) if order == b"a" else 0
-                os.write(replies, b"x")
+                os.write(replies, b"%12d" % child)
             os._exit(0)
         os.close(orders)
+        self.pid = int(os.read(self._replies, 12))
+        """The process id of the service."""
 
     def kill(self, *, again: bool) -> None:
         """Kill the service, and start the next one."""
         os.write(self._orders, b"a" if again else b"e")
-        os.read(self._replies, 1)
+        self.pid = int(os.read(self._replies, 12))
 
 
 def _life(place: str, port: int) -> int:
@@ -120,7 +123,15 @@ def wait_until_ready(url: str) -> None:
     raise TimeoutError("the service does not become ready")
 
 
-def verdict(place: str, streams: Streams, kills: int) -> dict[str, Any]:
+class Acknowledged(Protocol):
+    """What clients were told: the ticket of each observation, the label of each answer, and refusals."""
+
+    observed: dict[str, str]
+    answered: dict[str, str]
+    failures: list[str]
+
+
+def verdict(place: str, streams: Acknowledged, kills: int) -> dict[str, Any]:
     service = Service(place)
     agent = service.agents.get("default")
     history = agent.history()

@@ -94,7 +94,7 @@ def main(place: str) -> None:
     for thread in streams.threads:
         thread.join()
     second.kill(again=False)
-    report: dict[str, Any] = verdict(place, streams, 1)  # type: ignore[arg-type]
+    report: dict[str, Any] = verdict(place, streams, 1)
     sys.stdout.write(json.dumps({**report, "after": len(streams.observed) - before[0]}))
 
 
