@@ -77,7 +77,7 @@ class Clients:
         self.hung: list[str] = []
         self.broken: list[str] = []
         self.statuses: Counter[int] = Counter()
-        self.slowest = 0.0
+        self.slowest = (0.0, "")
         jobs: list[Callable[[], None]] = [self._watch]
         jobs += [lambda i=i: self._observe(producer, i) for i in range(PRODUCERS)]
         jobs += [lambda i=i, t=token: self._answer(t, i) for i, token in enumerate(experts)]
@@ -168,7 +168,7 @@ class Clients:
         with contextlib.suppress(httpx.TransportError):
             reply = call()
         took = time.monotonic() - began
-        self.slowest = max(self.slowest, took)
+        self.slowest = max(self.slowest, (took, path))
         if took > LONGEST:
             self.hung.append(f"{path}: {took:.0f} s")
         if reply is None:
@@ -381,7 +381,7 @@ def command(arguments: list[str]) -> int:
             print(f"{kind:12}is not installed here")
             continue
         cells = "".join(f"{row[name]:>{len(name) + 3}}" for name in columns)
-        print(f"{kind:12}{cells}   {row['slowest']:.1f} s", flush=True)
+        print(f"{kind:12}{cells}   {row['slowest'][0]:.1f} s", flush=True)
         for name, problems in row["words"].items():
             print("\n".join(f"  {name}: {problem}" for problem in problems))
         is_bad = is_bad or any(row[name] for name in ZERO)

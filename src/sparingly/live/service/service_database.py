@@ -28,11 +28,12 @@ from sqlalchemy import (
     make_url,
     text,
 )
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.store.connection_pool import pool_options, postgres_arguments
 from sparingly.live.store.migrations import VERSION, WRITE_CHECK, Migrations, meta, write_meta
+from sparingly.live.store.store import unstorable
 
 SCHEMA = "sparingly_service"
 LOCK_SECONDS = 5.0
@@ -200,6 +201,8 @@ class ServiceDatabase:
     def _explained(self) -> Iterator[None]:
         try:
             yield
+        except DataError as error:
+            raise unstorable(error) from None
         except (SQLAlchemyError, sqlite3.Error) as error:
             said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
             raise StoreError(f"the service's own tables: {said}") from None

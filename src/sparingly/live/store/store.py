@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, Engine, func, insert, inspect, select
-from sqlalchemy.exc import DBAPIError, NoResultFound
+from sqlalchemy.exc import DataError, DBAPIError, NoResultFound
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from sparingly.live.agent.agent_settings import AgentSettings
@@ -115,6 +115,8 @@ class Store:
         try:
             with self.engine.connect().execution_options(**{WRITES: writes}) as connection, connection.begin():
                 yield connection
+        except DataError as error:
+            raise unstorable(error) from None
         except DBAPIError as error:
             raise self.backend.explain(error.orig or error) from error
         except PoolTimeoutError as error:
@@ -144,6 +146,11 @@ class Store:
     def close(self) -> None:
         self.engine.dispose()
         self.backend.release()
+
+
+def unstorable(error: DataError) -> AgentError:
+    """The error for a value that no column can hold, such as a text with NUL: its sender made a mistake."""
+    return AgentError(f"a value cannot be kept: {' '.join(str(error.orig).split())[:200]}")
 
 
 _HEAD = select(func.max(journal.c.seq))
