@@ -15,6 +15,6 @@ ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 SPARINGLY_STORE=/s
 USER sparingly
 VOLUME /store
 EXPOSE 8000
-HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \
-  CMD python -c "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/ready', timeout=2)"
+HEALTHCHECK --interval=10s --timeout=6s --start-period=60s \
+  CMD python -c "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/ready', timeout=5)"
 ENTRYPOINT ["sparingly", "serve", "--host", "0.0.0.0"]
