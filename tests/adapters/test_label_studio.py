@@ -113,7 +113,7 @@ def test_a_skip_is_a_skip_and_can_be_undone_by_an_answer(send, service):
     assert service.agents.get("default").history()[3].label == "spam"
 
 
-@pytest.mark.parametrize("name", ["annotations_deleted", "start_training"])
+@pytest.mark.parametrize("name", ["annotations_deleted", "start_training"])  # the deleted one is another's
 def test_other_events_change_nothing(send, service, name):
     send("annotation_created_31")
     before = service.agents.get("default").history()

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
+    Boolean,
     Column,
     Connection,
     Double,
@@ -92,6 +94,32 @@ audit = Table(
 audit_sources = Index("audit_sources", audit.c.source, unique=True)
 """A line that was copied from an agent has its id there as source: copied again, it is not doubled."""
 
+label_studio_projects = Table(
+    "label_studio_projects",
+    metadata,
+    Column("agent", Text, primary_key=True),
+    Column("project", Text, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("token", Text, nullable=False),
+    Column("is_told", Boolean, nullable=False),
+)
+"""Where Label Studio is, to fetch annotations again; `is_told` if a person said so, and not Label Studio itself."""
+
+label_studio_annotations = Table(
+    "label_studio_annotations",
+    metadata,
+    Column("agent", Text, primary_key=True),
+    Column("project", Text, primary_key=True),
+    Column("annotation", BigInteger, primary_key=True, autoincrement=False),
+    Column("ticket", Text, nullable=False),
+    Column("label", Text),
+    Column("expert", Text, nullable=False),
+    Column("updated", Text, nullable=False),
+    Column("seen", Double, nullable=False),
+    Index("label_studio_tickets", "agent", "ticket"),
+)
+"""The annotations that an agent's labels come from, so that a deleted one can be unlearned."""
+
 
 def _limit_tokens(connection: Connection) -> None:
     """Version 2: a token may be limited to agents (a JSON list of names) and in time."""
@@ -108,7 +136,12 @@ def _add_sources_and_states(connection: Connection) -> None:
     connection.execute(text("UPDATE agents SET file = name"))
 
 
-MIGRATIONS = Migrations(_limit_tokens, _add_sources_and_states)
+def _remember_annotations(connection: Connection) -> None:
+    """Version 4: which annotations of Label Studio the labels come from."""
+    metadata.create_all(connection, tables=[label_studio_projects, label_studio_annotations])
+
+
+MIGRATIONS = Migrations(_limit_tokens, _add_sources_and_states, _remember_annotations)
 """A migration goes here, at the end, and the tables above are changed with it."""
 
 

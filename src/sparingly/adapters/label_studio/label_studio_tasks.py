@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from sparingly.adapters.label_studio.label_studio_bodies import ResultIn
 from sparingly.live.agent.errors import AgentError, shortened
 
 WORDS = 256
@@ -66,11 +67,14 @@ class Choices:
         """A class as Label Studio has it in predictions and annotations."""
         return [{"from_name": self.name, "to_name": self.to, "type": "choices", "value": {"choices": [label]}}]
 
-    def chosen(self, result: Sequence[Mapping[str, Any]]) -> str | None:
+    def chosen(self, result: Sequence[ResultIn]) -> str | None:
         """The class in an annotation's result; None if the question was left open."""
         for part in result:
-            if part.get("from_name") == self.name and part.get("value", {}).get("choices"):
-                return str(part["value"]["choices"][0])
+            choices = (part.value or {}).get("choices")
+            if part.from_name == self.name and choices:
+                if not isinstance(choices, list) or not isinstance(choices[0], str):
+                    raise AgentError(f"the choices {shortened(choices)} of an annotation are no list of names")
+                return choices[0]
         return None
 
 
@@ -120,4 +124,13 @@ def ticket_id(project: Any, task: Mapping[str, Any], features: Any) -> str:
     except RecursionError:
         raise AgentError(f"the features {shortened(features)} of task {task.get('id')} are nested too deep") from None
     content = hashlib.blake2b(written.encode(), digest_size=4).hexdigest()
-    return f"label-studio.{str(project).partition('.')[0]}.{task.get('id')}.{content}"
+    return f"label-studio.{project_number(project)}.{task.get('id')}.{content}"
+
+
+def project_number(project: Any) -> str:
+    """The number of a project, which Label Studio gives as such or with the time of its making.
+
+    >>> project_number("3.1763251200"), project_number(3)
+    ('3', '3')
+    """
+    return str(project).partition(".")[0]
