@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
@@ -32,17 +32,20 @@ def main() -> None:
 
 
 def rate() -> None:
-    """Observations a second, each on disk before it is acknowledged."""
+    """Observations a second, each on disk before it is acknowledged; flushes of the disk are timed in between."""
     with tempfile.TemporaryDirectory() as folder:
-        sync = _sync_seconds(Path(folder))
-        print(f"one fsync of this disk takes {1000 * sync:.2f} ms")
-        with sp.Agent(path=f"{folder}/agent.db", **SETTINGS) as agent:
+        made: dict[str, Any] = {"path": f"{folder}/agent.db", "training": "background", **SETTINGS}
+        with sp.Agent(**made) as agent, Path(f"{folder}/flushed").open("wb") as file:
             _serve(agent, 1000)
-            X = _stream(6000, seed=1)
-            one = sum(_in_calls(agent, X[:500], size=1))
-            many = sum(_in_calls(agent, X))
-            print(f"one by one          {500 / one:8.0f} /s durable ({one / 500 / sync:.1f} fsyncs each)")
-            print(f"in calls of 100     {len(X) / many:8.0f} /s durable")
+            flushes, single = [], []
+            for x in _stream(500, seed=1):
+                flushes.append(_timed(lambda: _flush(file)))
+                single.append(_timed(lambda x=x: agent.observe(x)))
+            flush, one = float(np.median(flushes)), float(np.median(single))
+            print(f"one flush of this disk takes {1000 * flush:.2f} ms, one durable observation {1000 * one:.2f} ms:")
+            print(f"  {one / flush:.1f} times a flush (to show: at most 3), {1 / one:.0f} /s one by one")
+            X = _stream(6000, seed=2)
+            print(f"in calls of 100: {len(X) / sum(_in_calls(agent, X)):.0f} /s durable")
 
 
 def wait() -> None:
@@ -140,15 +143,10 @@ def _timed(call: Callable[[], Any]) -> float:
     return time.perf_counter() - began
 
 
-def _sync_seconds(folder: Path) -> float:
-    with (folder / "sync").open("wb") as file:
-
-        def once() -> None:
-            file.write(b"x" * 4096)
-            file.flush()
-            os.fsync(file.fileno())
-
-        return float(np.median([_timed(once) for _ in range(100)]))
+def _flush(file: IO[bytes]) -> None:
+    file.write(b"x" * 4096)
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _trainer_seconds() -> float:

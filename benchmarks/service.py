@@ -1,4 +1,7 @@
-"""The service under load: durable observations a second over HTTP, singly and in calls of 100, and their times."""
+"""The service under load: durable observations a second over HTTP, singly and in calls of 100, and their times.
+
+Then what it takes while it is idle, with one agent and with twenty, and how long it takes to stop.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -19,24 +23,71 @@ from sparingly.live.service.service import Service
 CLIENTS, SECONDS, WARM, FEATURES = 16, 6.0, 1.0, 20
 ANSWERS = 50
 """Answers a second while an agent trains: as many as a roomful of people give."""
-SINGLE_LIMIT, BLOCK_LIMIT = 300.0, 5000.0
+SINGLE_LIMIT, BLOCK_LIMIT, BLOCK_LIMIT_TRAINING, P99_LIMIT = 600.0, 6000.0, 5000.0, 5.0
+MANY, MEGABYTES_LIMIT, IDLE_LIMIT, STOP_LIMIT = 20, 1200.0, 0.05, 5.0
 
 
 def main() -> None:
-    """Measure at rest and while an agent trains."""
+    """Measure at rest, while an agent trains, and idle."""
+    with _served(["rest", "training"]) as (process, port, token):
+        asyncio.run(_measure(port, token, process.pid))
+    for count in (1, MANY):
+        with _served([f"agent{i}" for i in range(count)]) as (process, port, token):
+            asyncio.run(_idle(port, token, process.pid, count))
+            began = time.perf_counter()
+            process.terminate()
+            process.wait(60)
+            seconds = time.perf_counter() - began
+            print(f"  stopping took {seconds:.1f} s (limit {STOP_LIMIT:.0f}: {_verdict(seconds <= STOP_LIMIT)})")
+
+
+@contextmanager
+def _served(names: Sequence[str]) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
+    """A service with agents of these names, its port and a token."""
     with tempfile.TemporaryDirectory(prefix="sparingly-bench-") as folder:
         service = Service(folder)
-        for name in ("rest", "training"):
+        for name in names:
             service.agents.create(name, classes=["a", "b", "c"], n_features=FEATURES, query_cost=0.5)
         token = service.tokens.create("bench", "admin")[1]
         service.close()
-        process = _start(folder)
+        process = _start(folder, names[0])
         try:
-            port = _port(process)
-            asyncio.run(_measure(port, token, process.pid))
+            yield process, _port(process), token
         finally:
             process.terminate()
             process.wait(30)
+
+
+async def _idle(port: int, token: str, service: int, count: int) -> None:
+    """Let each agent see and learn something; then measure what they all take while nothing happens."""
+    talk = await _Talk.open(port, token)
+    for i in range(count):
+        await talk.post(
+            f"/api/agents/agent{i}/observations/batch", json.dumps(_hundred(np.random.default_rng(i))).encode()
+        )
+        reply = await talk.post(f"/api/agents/agent{i}/questions?limit=30", b"")
+        for question in reply["questions"]:
+            body = {"ticket": question["id"], "label": "abc"[int(np.argmax(question["features"][:3]))]}
+            await talk.post(f"/api/agents/agent{i}/answer", json.dumps(body).encode())
+    await _settle(service)
+    before = _processor_seconds(service) + _busy_seconds(service)
+    await asyncio.sleep(10.0)
+    share = (_processor_seconds(service) + _busy_seconds(service) - before) / 10.0
+    processes = [service, *_children(service)]
+    megabytes = sum(map(_megabytes, processes))
+    memory = f"{megabytes:.0f} MB (limit {MEGABYTES_LIMIT:.0f}: {_verdict(megabytes <= MEGABYTES_LIMIT)})"
+    cores = f"{share:.1%} of a core (limit {IDLE_LIMIT:.0%}: {_verdict(share <= IDLE_LIMIT)})"
+    print(f"idle agents: {count}, in {len(processes)} processes: {memory} and {cores}")
+
+
+async def _settle(service: int) -> None:
+    """Wait until the trainers have nothing more to learn."""
+    for _ in range(120):
+        before = _busy_seconds(service)
+        await asyncio.sleep(1.0)
+        if _children(service) and _busy_seconds(service) - before <= 0.02:
+            return
+    raise RuntimeError("the trainers did not come to rest within two minutes")
 
 
 async def _measure(port: int, token: str, service: int) -> None:
@@ -45,9 +96,10 @@ async def _measure(port: int, token: str, service: int) -> None:
         if answering is not None:
             await asyncio.sleep(3.0)
         when = "at rest" if answering is None else "while people answer and the agent trains"
+        block_limit = BLOCK_LIMIT if answering is None else BLOCK_LIMIT_TRAINING
         for what, path, body, count, limit in (
             ("single observations", "observations", _one, 1, SINGLE_LIMIT),
-            ("observations in calls of 100", "observations/batch", _hundred, 100, BLOCK_LIMIT),
+            ("observations in calls of 100", "observations/batch", _hundred, 100, block_limit),
         ):
             await _load(port, token, f"/api/agents/{agent}/{path}", body, WARM)
             before, others = _processor_seconds(service), _busy_seconds(service)
@@ -62,8 +114,10 @@ async def _measure(port: int, token: str, service: int) -> None:
 def _tell(what: str, count: int, seconds: float, times: list[float], spent: float, others: float, limit: float) -> None:
     rate = count * len(times) / seconds
     p50, p99 = np.percentile(times, [50, 99]) * 1000
-    verdict = "ok" if rate >= limit else "MISSED"
-    print(f"{what}: {rate:.0f}/s (limit {limit:.0f}: {verdict}), p50 {p50:.1f} ms, p99 {p99:.1f} ms")
+    print(
+        f"{what}: {rate:.0f}/s (limit {limit:.0f}: {_verdict(rate >= limit)}), p50 {p50:.1f} ms, p99 {p99:.1f} ms, "
+        f"{p99 / p50:.1f} times that (limit {P99_LIMIT:.0f}: {_verdict(p99 <= P99_LIMIT * p50)})"
+    )
     each = 1000 * spent / (count * len(times))
     print(
         f"  the service used {each:.3f} ms of a processor an observation, {spent / seconds:.2f} processors in all; "
@@ -79,8 +133,21 @@ def _processor_seconds(process: int) -> float:
 
 def _busy_seconds(process: int) -> float:
     """What the processes that it has started have used."""
+    return sum(map(_processor_seconds, _children(process)))
+
+
+def _children(process: int) -> list[int]:
     threads = Path(f"/proc/{process}/task").iterdir()
-    return sum(_processor_seconds(int(child)) for one in threads for child in (one / "children").read_text().split())
+    return [int(child) for one in threads for child in (one / "children").read_text().split()]
+
+
+def _megabytes(process: int) -> float:
+    """The resident size of a process."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def _verdict(holds: bool) -> str:
+    return "ok" if holds else "MISSED"
 
 
 async def _load(
@@ -156,9 +223,9 @@ def _hundred(rng: np.random.Generator) -> object:
     return {"observations": [_observation(rng) for _ in range(100)]}
 
 
-def _start(folder: str) -> subprocess.Popen[str]:
+def _start(folder: str, name: str) -> subprocess.Popen[str]:
     command = "from sparingly.commands.main import main; main()"
-    arguments = ["serve", "--store", folder, "--port", "0", "--name", "rest", "--rate", "1000000"]
+    arguments = ["serve", "--store", folder, "--port", "0", "--name", name, "--rate", "1000000"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, "-c", command, *arguments], stdout=subprocess.PIPE, text=True, env=environment, cwd=Path.cwd()

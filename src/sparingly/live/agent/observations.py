@@ -252,19 +252,21 @@ def _drawn(settings: AgentSettings, seq: int) -> bool:
     return int.from_bytes(drawn) < settings.audit_rate * 2**64
 
 
+_COUNT = select(func.count()).select_from(tickets)
+
+
 class QuestionAllowance:
     """Whether a question may be asked now, with those asked in the same call counted."""
 
     def __init__(self, connection: Connection, limits: QuestionLimits, now: float) -> None:
         self._left: list[tuple[int, str]] = []
-        count = select(func.count()).select_from(tickets)
         if limits.open is not None:
-            there = connection.execute(count.where(tickets.c.status == OPEN)).scalar_one()
+            there = connection.execute(_COUNT.where(tickets.c.status == OPEN)).scalar_one()
             self._left.append((limits.open - there, f"{limits.open} questions may be open at a time"))
         for limit, span, name in ((limits.per_hour, _HOUR, "an hour"), (limits.per_day, _DAY, "a day")):
             if limit is not None:
                 since = and_(tickets.c.asks, tickets.c.at > now - span)
-                there = connection.execute(count.where(since)).scalar_one()
+                there = connection.execute(_COUNT.where(since)).scalar_one()
                 self._left.append((limit - there, f"{limit} questions may be asked in {name}"))
         self._asked = 0
 
