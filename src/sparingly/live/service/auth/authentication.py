@@ -179,7 +179,7 @@ def check_agent_limit(who: Identity, method: str, path: str) -> None:
     named = _OF_AN_AGENT.match(path)
     whole = path.startswith(GUARDED) and not (path == "/api/agents" and method in SAFE)
     if not who.may_use(named[1]) if named else whole:
-        raise HTTPError(403, f"this token is limited to {', '.join(who.agents)}")
+        raise HTTPError(403, f"this token is limited to {', '.join(who.agents) or 'agents that are gone'}")
 
 
 def allowed(*roles: str) -> Any:
