@@ -10,6 +10,10 @@ class EncodingError(ValueError):
     """A row, a text, a schema or an encoder that cannot be used."""
 
 
+class MissingEncoderError(EncodingError):
+    """A text encoder that is not here: its package is not installed, or it is a function that was not given."""
+
+
 def briefly(value: Any) -> str:
     """A value as an error names it, in one line of bounded length.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparingly.encoders.encoding_errors import EncodingError
+from sparingly.encoders.encoding_errors import MissingEncoderError
 
 VERSION = "1"
 """Changes whenever the same text would get another vector."""
@@ -49,7 +49,7 @@ def _vectorizers() -> tuple[Any, Any]:
     try:
         from sklearn.feature_extraction.text import HashingVectorizer
     except ImportError:
-        raise EncodingError("encoder hashing needs scikit-learn: pip install 'sparingly[text]'") from None
+        raise MissingEncoderError("encoder hashing needs scikit-learn: pip install 'sparingly[text]'") from None
     plain = {"n_features": _BUCKETS, "norm": None, "alternate_sign": False}
     words = HashingVectorizer(ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b", **plain)
     return words, HashingVectorizer(analyzer="char_wb", ngram_range=(3, 5), **plain)

@@ -16,7 +16,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparingly.encoders.encoding_errors import EncodingError, briefly
+from sparingly.encoders.encoding_errors import EncodingError, MissingEncoderError, briefly
 
 Vectors = NDArray[np.float32]
 TextFunction = Callable[[list[str]], Any]
@@ -188,11 +188,17 @@ def text_encoder(which: str | TextFunction | TextEncoder | None = None) -> TextE
     return _by_name(chosen_name(which))
 
 
-def function_name(which: Any) -> str | None:
-    """The name under which a given encoder is kept, or None if it has none."""
-    if which is None or isinstance(which, str):
-        return which
-    return which.name if isinstance(which, TextEncoder) else _name_of(which)
+def kept_encoder(identity: Mapping[str, Any], given: TextEncoder | None) -> TextEncoder:
+    """The encoder with this identity: the one that was given, or by its name; another one is refused."""
+    if given is None and not _has_name(identity["name"]):
+        raise MissingEncoderError(f"the texts are encoded by your own {identity['name']}: pass it as encoder=")
+    encoder = given if given is not None else _by_name(identity["name"])
+    encoder.check_identity(identity)
+    return encoder
+
+
+def _has_name(name: str) -> bool:
+    return name in NAMES or "/" in name or Path(name).is_dir()
 
 
 def _name_of(function: Any) -> str:
@@ -207,9 +213,11 @@ def _by_name(name: str) -> TextEncoder:
 
         return TextEncoder(name, hashed, VERSION)
     if name == "static":
-        return TextEncoder(name, _static(), f"wordllama {version('wordllama')}")
-    if "/" in name or Path(name).is_dir():
-        return TextEncoder(name, _sentence_transformer(name), f"sentence-transformers {_installed_version()}")
+        function = _static()
+        return TextEncoder(name, function, f"wordllama {version('wordllama')}")
+    if _has_name(name):
+        function = _sentence_transformer(name)
+        return TextEncoder(name, function, f"sentence-transformers {version('sentence-transformers')}")
     raise EncodingError(
         f"there is no text encoder {name!r}: it is {', '.join(NAMES)}, a Hugging Face model such as "
         "'sentence-transformers/all-MiniLM-L6-v2', or a function of a list of strings"
@@ -220,18 +228,26 @@ def _static() -> TextFunction:
     try:
         import wordllama
     except ImportError:
-        raise EncodingError("encoder static needs wordllama: pip install 'sparingly[text]'") from None
+        raise MissingEncoderError("encoder static needs wordllama: pip install 'sparingly[text]'") from None
     # The wheel has the tokenizer in a folder that its loader only looks at as the cache.
     here = Path(wordllama.__file__).parent
     model = wordllama.WordLlama.load(cache_dir=here, disable_download=True)
-    return lambda texts: model.embed(texts, norm=True)
+
+    def embed(texts: list[str]) -> Any:
+        # A batch is padded to its longest text: texts of like length go together.
+        order = np.argsort([len(text) for text in texts], kind="stable")
+        vectors = np.empty((len(texts), 256), dtype=np.float32)
+        vectors[order] = model.embed([texts[place] for place in order], norm=True)
+        return vectors
+
+    return embed
 
 
 def _sentence_transformer(name: str) -> TextFunction:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
-        raise EncodingError(
+        raise MissingEncoderError(
             f"encoder {name} needs sentence-transformers: pip install 'sparingly[transformers]'"
         ) from None
     try:
@@ -239,13 +255,6 @@ def _sentence_transformer(name: str) -> TextFunction:
     except Exception as error:
         raise EncodingError(f"encoder {name} cannot be loaded: {_line(error)}") from error
     return lambda texts: model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
-
-
-def _installed_version() -> str:
-    try:
-        return version("sentence-transformers")
-    except PackageNotFoundError:
-        return ""
 
 
 def _line(error: BaseException) -> str:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparingly.encoders import EncodingError, TextEncoder
-from sparingly.experiments.csv_files import DataError
+from sparingly.encoders import TextEncoder
 
 
 def cache_folder() -> Path:
@@ -48,7 +47,4 @@ def encoded_texts(texts: Sequence[str], encoder: TextEncoder) -> NDArray[np.floa
     digest = hashlib.blake2b(json.dumps(encoder.identity, sort_keys=True).encode(), digest_size=12)
     for text in texts:
         digest.update(hashlib.blake2b(str(text).encode(errors="surrogatepass"), digest_size=16).digest())
-    try:
-        return cached(f"texts-{digest.hexdigest()}", lambda: {"X": encoder(texts)})["X"]
-    except EncodingError as error:
-        raise DataError(str(error)) from error
+    return cached(f"texts-{digest.hexdigest()}", lambda: {"X": encoder(texts)})["X"]

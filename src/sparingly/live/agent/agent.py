@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.games import Game
 from sparingly.live.agent import answers, leases
 from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits, made_settings
 from sparingly.live.agent.errors import AgentError
-from sparingly.live.agent.features import rows
+from sparingly.live.agent.features import given_encoder, rows
 from sparingly.live.agent.observations import ObserveCall
 from sparingly.live.agent.runtime import AgentRuntime
 from sparingly.live.agent.ticket_records import (
@@ -68,6 +69,11 @@ class Agent:
         What a strategy named by its name is made with, plain values.
     game
         Any label-efficient game in place of `costs` and `query_cost`: several experts, coarse questions.
+    schema
+        What the fields of raw rows are: kinds by name, `{"age": "number", "job": ["clerk", "smith"], "note": "text"}`,
+        a DataFrame, its dtypes, or a TOML file; learned from the first observations when left out.
+    encoder
+        What turns texts into numbers: "static", "hashing", a Hugging Face model, or a function of a list of strings.
     max_open, max_per_hour, max_per_day
         Limits on questions; where they forbid one, the prediction is announced.
     audit_rate
@@ -110,6 +116,8 @@ class Agent:
         options: Mapping[str, Any] | None = None,
         game: Game | None = None,
         feature_names: Sequence[str] | None = None,
+        schema: Any = None,
+        encoder: EncoderChoice = None,
         max_open: int | None = None,
         max_per_hour: int | None = None,
         max_per_day: int | None = None,
@@ -119,6 +127,7 @@ class Agent:
         busy_timeout: float | None = None,
     ) -> None:
         instance = strategy if isinstance(strategy, Strategy) else None
+        texts = given_encoder(encoder)
         settings = made_settings(
             classes,
             n_features,
@@ -130,13 +139,15 @@ class Agent:
             options=options,
             game=game,
             feature_names=feature_names,
+            schema=schema,
+            encoder=texts,
             limits=QuestionLimits(max_open, max_per_hour, max_per_day),
             audit_rate=audit_rate,
             keep=keep,
         )
         if not backend_of(path).exists():
             Store.create(path, settings, state=None if instance is None else Learner(instance).state())
-        self._runtime = AgentRuntime(Store.open(path), instance, settings, None, clock, busy_timeout)
+        self._runtime = AgentRuntime(Store.open(path), instance, settings, None, clock, busy_timeout, texts)
 
     @classmethod
     def open(
@@ -145,15 +156,18 @@ class Agent:
         *,
         strategy: Strategy | None = None,
         training: str | None = None,
+        encoder: EncoderChoice = None,
         clock: Callable[[], float] = time.time,
         busy_timeout: float | None = None,
     ) -> Self:
         """Continue an agent, after a crash or a stop: its decisions are those it would have made without it.
 
-        `strategy` is needed if the agent was made with an instance that cannot be made again from its name.
+        `strategy` is needed if the agent was made with an instance that cannot be made again from its name, `encoder`
+        if its texts are encoded by a function.
         """
         agent = cls.__new__(cls)
-        agent._runtime = AgentRuntime(Store.open(path), strategy, None, training, clock, busy_timeout)
+        texts = given_encoder(encoder)
+        agent._runtime = AgentRuntime(Store.open(path), strategy, None, training, clock, busy_timeout, texts)
         return agent
 
     # observations
@@ -161,6 +175,7 @@ class Agent:
     def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
         """Decide on one observation; the ticket is on disk when it is returned.
 
+        `x` is a vector or an image of numbers, a row by name (numbers, words, dates, gaps, texts), or a text.
         With an `id` of the caller's own a repeated call returns the same ticket and does nothing.
         """
         call = ObserveCall([x], None if id is None else [id], None if payload is None else [payload])
@@ -185,11 +200,7 @@ class Agent:
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """How likely each class is held to be by now, `[block, class]`: the larger, the likelier; nothing is kept."""
-        block = [self._runtime.store.settings.schema.read(x) for x in rows(X)]
-        with self._runtime.lock, self._runtime.reading() as connection:
-            decider = self._runtime.decider
-            decider.follow(connection, self._runtime.store.head(connection))
-            return decider.scores(block)
+        return self._runtime.scores(rows(X))
 
     # answers
 
@@ -386,6 +397,9 @@ class Agent:
     def close(self) -> None:
         """Write a snapshot and close the database."""
         self._runtime.close("it was closed")
+
+    def __repr__(self) -> str:
+        return f"Agent({self.settings.described}, at {self._runtime.store.backend.name})"
 
     def __enter__(self) -> Self:
         return self

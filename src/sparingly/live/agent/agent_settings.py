@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
+from sparingly.encoders import EncodingError, RowSchema, TextEncoder, stated_schema
 from sparingly.games import Game, label_efficient
 from sparingly.games.costs import check_prices, read_costs
 from sparingly.games.matrices import check_class
@@ -61,6 +62,8 @@ class AgentSettings:
     limits: QuestionLimits = field(default_factory=QuestionLimits)
     shape: tuple[int, ...] | None = None
     names: tuple[str, ...] | None = None
+    encoder: str | None = None
+    fields: Mapping[str, Any] | None = None
 
     @cached_property
     def game(self) -> Game:
@@ -68,10 +71,17 @@ class AgentSettings:
 
     @cached_property
     def schema(self) -> Schema:
-        return Schema(self.shape, self.names)
+        return Schema(self.shape, self.names, None if self.fields is None else RowSchema.from_dict(self.fields))
 
     def with_schema(self, schema: Schema) -> AgentSettings:
-        return replace(self, shape=schema.shape, names=schema.names)
+        table = schema.table
+        return replace(self, shape=schema.shape, names=schema.names, fields=None if table is None else table.to_dict())
+
+    @property
+    def described(self) -> str:
+        """The classes, the strategy and what is observed, in words."""
+        kinds = ", ".join(map(str, self.classes[:5])) + (", ..." if len(self.classes) > 5 else "")
+        return f"{len(self.classes)} classes ({kinds}), strategy {self.strategy}, observes {self.schema.described}"
 
     def to_json(self) -> str:
         try:
@@ -98,7 +108,7 @@ class AgentSettings:
             ours, theirs = getattr(self, name), getattr(other, name)
             if theirs is not None and ours is not None and ours != theirs:
                 return f"the {name} of an observation is {_listed(ours)}, not {_listed(theirs)}"
-        return None
+        return _rows_differ(self, other)
 
 
 def made_settings(
@@ -113,6 +123,8 @@ def made_settings(
     options: Mapping[str, Any] | None,
     game: Game | None,
     feature_names: Sequence[str] | None,
+    schema: Any,
+    encoder: TextEncoder | None,
     limits: QuestionLimits,
     audit_rate: float,
     keep: int,
@@ -130,6 +142,10 @@ def made_settings(
     if plain is None and instance is None:
         raise AgentError(f"options is {options!r}: it must be plain values")
     shape = _shape(n_features, feature_names, instance)
+    stated = Schema(shape, tuple(map(str, feature_names)) if feature_names is not None else None)
+    if schema is not None:
+        stated = _stated_rows(stated, schema, encoder)
+        shape = stated.shape
     if not isinstance(strategy, str):
         strategy = instance.name if instance is not None else choose_strategy(game, shape, plain or {}, seed)
     settings = AgentSettings(
@@ -146,12 +162,34 @@ def made_settings(
         audit_rate=_rate(audit_rate),
         keep=keep,
         limits=limits,
-        shape=shape,
-        names=tuple(map(str, feature_names)) if feature_names is not None else None,
-    )
+        encoder=None if encoder is None else encoder.name,
+    ).with_schema(stated)
     vars(settings)["game"] = game  # the cached property would make the same game again
     try_strategy(settings, instance)
     return settings
+
+
+def _stated_rows(stated: Schema, given: Any, encoder: TextEncoder | None) -> Schema:
+    """The schema with the fields of raw rows that the user states."""
+    if stated.names is not None:
+        raise AgentError("give a schema or feature_names, not both")
+    try:
+        return stated.of_rows(stated_schema(given, encoder=encoder))
+    except EncodingError as error:
+        raise AgentError(str(error)) from error
+
+
+def _rows_differ(ours: AgentSettings, theirs: AgentSettings) -> str | None:
+    """In which way the raw rows or their text encoder would be others, in words."""
+    one, other = ours.schema.table, theirs.schema.table
+    if one is not None and other is not None:
+        fields = [{name: (f.kind, f.width) for name, f in table.fields.items()} for table in (one, other)]
+        if fields[0] != fields[1]:
+            return f"schema is {one.described}, not {other.described}"
+    named = ours.encoder if one is None or one.encoder is None else one.encoder["name"]
+    if theirs.encoder is not None and theirs.encoder != named and (one is None or one.has_texts):
+        return f"text encoder is {named}, not {theirs.encoder}"
+    return None
 
 
 def checked_classes(classes: Sequence[Label]) -> tuple[Label, ...]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparingly.encoders import EncodingError, RowSchema, TextEncoder, learn_schema, text_encoder
+from sparingly.encoders.fields import missing
+from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.live.agent.errors import AgentError, checked_text, shortened
 
 Vector = NDArray[np.float32]
@@ -18,9 +21,12 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Schema:
-    """The shape of an observation and the names of its features, fixed by the first observation if not before.
+    """What an observation is, fixed by the first ones if not before: a shape and perhaps names, or raw rows.
 
-    >>> schema = Schema().complete({"width": 2.0, "height": 3})
+    `table` tells what each field of a raw row holds. Where every field is a number and none was missing, a row is a
+    vector as ever; the table then only says what stands for a number that is missing later.
+
+    >>> schema = Schema().complete([{"width": 2.0, "height": 3}])
     >>> schema.names, schema.shape
     (('width', 'height'), (2,))
     >>> schema.read({"height": 1, "width": 4}).tolist()
@@ -37,9 +43,47 @@ class Schema:
 
     shape: tuple[int, ...] | None = None
     names: tuple[str, ...] | None = None
+    table: RowSchema | None = None
 
-    def complete(self, features: Any) -> Schema:
-        """This schema, with whatever it does not yet know taken from a first observation."""
+    @property
+    def is_raw(self) -> bool:
+        """Whether an observation is a row or a text that has to be encoded."""
+        return self.table is not None and not self.table.is_plain
+
+    @property
+    def described(self) -> str:
+        """What an observation is, in words."""
+        if self.is_raw:
+            assert self.table is not None
+            return self.table.described
+        if self.shape is None:
+            return "what the first observations tell"
+        return f"{_extent(self.shape)} numbers"
+
+    def complete(self, block: Sequence[Any], encoder: TextEncoder | str | None = None) -> Schema:
+        """This schema, with whatever it does not yet know taken from the first observations.
+
+        Of raw rows, the words that it has not seen before are taken on by any later call too.
+        """
+        if self.table is not None:
+            return replace(self, table=_refused(self.table.grown, _plain_rows(block))) if self.is_raw else self
+        if self.names is None and (_named(block[0]) is not None or isinstance(block[0], str | bytes | bytearray)):
+            table = _refused(lambda rows: learn_schema(rows, encoder=encoder), _plain_rows(block))
+            if not table.is_plain:
+                return self.of_rows(table)
+            return replace(self._completed(block[0]), table=table)
+        return self._completed(block[0])
+
+    def of_rows(self, table: RowSchema) -> Schema:
+        """The schema of raw rows with these fields."""
+        for name in table.fields:
+            checked_text("field", name)
+        if self.shape not in (None, (table.width,)):
+            assert self.shape is not None
+            raise AgentError(f"the row becomes {table.width} numbers, not {_extent(self.shape)}: leave n_features out")
+        return replace(self, shape=(table.width,), table=table)
+
+    def _completed(self, features: Any) -> Schema:
         named = _named(features)
         if named is not None and self.names is None:
             names = tuple(checked_text("feature", str(name)) for name in named)
@@ -56,7 +100,7 @@ class Schema:
         return replace(self, shape=(1, *shape) if len(shape) == 2 else shape)
 
     def read(self, features: Any) -> Vector:
-        """One observation as float32 of this shape, or an error that names the feature."""
+        """One observation of numbers as float32 of this shape, or an error that names the feature."""
         assert self.shape is not None
         named = _named(features)
         values = _numbers(features if named is None else self._in_order(named), self.names)
@@ -72,12 +116,16 @@ class Schema:
             )
         return np.ascontiguousarray(values)
 
-    def read_all(self, block: Sequence[Any]) -> Sequence[Vector]:
-        """Observations like `read`, at once if they are plain numbers of this shape.
+    def read_all(self, block: Sequence[Any], encoder: TextEncoder | None = None) -> Sequence[Vector]:
+        """Observations as float32 of this shape, at once if they are rows, or plain numbers.
 
         >>> [x.tolist() for x in Schema(shape=(2,)).read_all([[1, 2], [3.5, True]])]
         [[1.0, 2.0], [3.5, 1.0]]
         """
+        if self.is_raw:
+            assert self.table is not None
+            table = self.table
+            return list(_refused(lambda rows: table.encode(rows, encoder), _plain_rows(block)))
         if len(block) > 1 and all(type(x) in (list, np.ndarray) for x in block):
             try:
                 values = np.asarray(block)
@@ -92,13 +140,16 @@ class Schema:
     def _in_order(self, named: Mapping[str, Any]) -> list[Any]:
         if self.names is None:
             raise AgentError(f"feature {next(iter(named), '')!r} is named, but the first observation had no names")
-        missing = [name for name in self.names if name not in named]
+        absent = [name for name in self.names if name not in named]
         unknown = [name for name in named if name not in set(self.names)]
-        if missing:
-            raise AgentError(f"feature {missing[0]!r} is missing")
+        if absent:
+            raise AgentError(f"feature {absent[0]!r} is missing")
         if unknown:
             raise AgentError(f"feature {unknown[0]!r} is unknown: the features are {', '.join(self.names)}")
-        return [named[name] for name in self.names]
+        values = [named[name] for name in self.names]
+        if self.table is not None and missing(values, blank=False).any():
+            return list(_refused(self.table.encode, [named])[0])
+        return values
 
     def _called(self, where: NDArray[np.intp]) -> str:
         if self.names is not None and len(where) == 1:
@@ -112,9 +163,51 @@ def rows(block: Any) -> Sequence[Any]:
         return block.to_dict("records")  # type: ignore[no-any-return]
     if hasattr(block, "detach"):
         block = block.detach().cpu().numpy()
-    if isinstance(block, np.ndarray) and block.ndim < 2:
+    if isinstance(block, str | bytes):
+        raise AgentError(f"a block of observations is {shortened(block)}: give a list of texts")
+    if isinstance(block, np.ndarray) and block.ndim < 2 and block.dtype.kind not in "OUT":
         raise AgentError(f"a block of observations has two or more axes, not {block.ndim}")
     return list(block)
+
+
+def given_encoder(choice: EncoderChoice) -> TextEncoder | None:
+    """The text encoder that the user names or gives, if any."""
+    try:
+        return None if choice is None else text_encoder(choice)
+    except EncodingError as error:
+        raise AgentError(str(error)) from error
+
+
+def shown(row: Any) -> Any:
+    """A raw row as a person is shown it: a text, or fields with plain values."""
+    named = _named(row)
+    if named is None:
+        return bytes(row).decode() if isinstance(row, bytes | bytearray) else row if isinstance(row, str) else None
+    if len(named) == 1 and isinstance(next(iter(named.values())), str):
+        return next(iter(named.values()))
+    gaps = missing(list(named.values()), blank=False)
+    return {name: None if gap else _shown(value) for (name, value), gap in zip(named.items(), gaps, strict=True)}
+
+
+def _shown(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _plain_rows(block: Sequence[Any]) -> list[Any]:
+    named = [_named(row) for row in block]
+    return [row if names is None else names for row, names in zip(block, named, strict=True)]
+
+
+T = TypeVar("T")
+
+
+def _refused(read: Callable[[list[Any]], T], rows: list[Any]) -> T:
+    """What an encoder makes of rows; what it refuses, the agent refuses."""
+    try:
+        return read(rows)
+    except EncodingError as error:
+        raise AgentError(str(error)) from error
 
 
 def digest(x: Vector) -> bytes:

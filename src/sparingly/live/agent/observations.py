@@ -11,10 +11,11 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, func, select
 
+from sparingly.encoders import TextEncoder
 from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits
 from sparingly.live.agent.answers import labelling_action
 from sparingly.live.agent.errors import AgentError, ConflictError, checked_text, shortened
-from sparingly.live.agent.features import Schema, Vector, digest
+from sparingly.live.agent.features import Schema, Vector, digest, shown
 from sparingly.live.agent.ticket_records import ANNOUNCED, OPEN, Label, Payload, Ticket, checked_payload, payload_row
 from sparingly.live.store import journal
 from sparingly.live.store.journal import bulk_insert
@@ -52,16 +53,16 @@ class ObserveCall:
             if values is not None and len(values) != len(self.X):
                 raise AgentError(f"there are {len(values)} {what} for {len(self.X)} observations")
 
-    def read(self, schema: Schema) -> list[Observation]:
-        """The observations, checked."""
+    def read(self, schema: Schema, encoder: TextEncoder | None) -> list[Observation]:
+        """The observations, checked; a raw row that comes without a payload is its own."""
         return [
-            Observation(
-                x,
-                checked_id(self.ids[i]) if self.ids is not None else None,
-                checked_payload(self.payloads[i]) if self.payloads is not None else None,
-            )
-            for i, x in enumerate(schema.read_all(self.X))
+            Observation(x, checked_id(self.ids[i]) if self.ids is not None else None, self._payload(i, schema.is_raw))
+            for i, x in enumerate(schema.read_all(self.X, encoder))
         ]
+
+    def _payload(self, i: int, is_raw: bool) -> Payload | None:
+        given = self.payloads[i] if self.payloads is not None else None
+        return checked_payload(shown(self.X[i]) if given is None and is_raw else given)
 
 
 def checked_id(given: Any) -> str | None:

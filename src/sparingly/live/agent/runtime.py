@@ -7,12 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from sparingly.encoders import EncodingError, TextEncoder
+from sparingly.encoders.encoding_errors import MissingEncoderError
+from sparingly.encoders.text_encoders import kept_encoder
 from sparingly.live.agent import answers, observations
 from sparingly.live.agent.agent_settings import AgentSettings, checked_training, try_strategy
 from sparingly.live.agent.batching import BatchingQueue
-from sparingly.live.agent.errors import StoreError
+from sparingly.live.agent.errors import AgentError, StoreError
+from sparingly.live.agent.features import Schema
 from sparingly.live.agent.observations import Observation, ObserveCall
 from sparingly.live.agent.queries import AgentQueries
 from sparingly.live.agent.ticket_records import Ticket
@@ -46,6 +52,8 @@ class AgentRuntime:
         The time in seconds.
     busy_timeout
         The most seconds that a call waits for its turn; None for as long as it takes.
+    encoder
+        For texts, if it cannot be made again from its name.
     """
 
     def __init__(
@@ -56,8 +64,10 @@ class AgentRuntime:
         training: str | None,
         clock: Callable[[], float],
         busy_timeout: float | None = None,
+        encoder: TextEncoder | None = None,
     ) -> None:
         self.store = store
+        self._given_encoder = encoder
         self._instance = instance
         self.clock = clock
         self.lock = TurnLock(busy_timeout)
@@ -72,6 +82,7 @@ class AgentRuntime:
                 raise StoreError(f"{store.backend.name} is an agent whose {differs}: open it, or choose another place")
             if asked_for is not None:
                 store.adjust(asked_for)
+            self._check_encoder()
             self._training = checked_training(training or store.settings.training)
             store.backend.on_taken_over = lambda: self.close("another agent of this process has opened its file")
             if store.settings.shape is not None:
@@ -203,23 +214,53 @@ class AgentRuntime:
             call.check_lengths()
             if not len(call):
                 return []
-            self._complete_schema(call.X[0])
-            return call.read(self.store.settings.schema)
+            self._complete_schema(call.X)
+            return call.read(self.store.settings.schema, self._encoder())
         except Exception as error:
             return error
 
-    def _complete_schema(self, first: Any) -> None:
-        """Learn shape and names from the first observation, once."""
+    def scores(self, block: Sequence[Any]) -> NDArray[np.float64]:
+        """How likely each class is held to be for some observations, `[block, class]`."""
+        schema = self.store.settings.schema
+        read = schema.read_all(block, self._encoder()) if schema.is_raw else [schema.read(x) for x in block]
+        with self.lock, self.reading() as connection:
+            self.decider.follow(connection, self.store.head(connection))
+            return self.decider.scores(read)
+
+    def _complete_schema(self, block: Sequence[Any]) -> None:
+        """Learn what an observation is from the first ones, once; later, the words that are new."""
         with self.lock:
             self._check_open()
             settings = self.store.settings
-            schema = settings.schema.complete(first)
+            schema = settings.schema.complete(block, self._given_encoder or settings.encoder)
             if schema == settings.schema:
                 return
-            schema.read(first)
-            try_strategy(settings.with_schema(schema), self._instance)
+            schema.read_all(block if schema.is_raw else block[:1], self._encoder(schema))
+            if settings.shape is None:
+                try_strategy(settings.with_schema(schema), self._instance)
             with self.store.writing() as connection:
-                self.store.complete_schema(connection, first)
+                self.store.complete_schema(connection, block, self._given_encoder)
+
+    def _encoder(self, schema: Schema | None = None) -> TextEncoder | None:
+        """The text encoder of the agent's observations; None if they have no texts."""
+        table = (schema or self.store.settings.schema).table
+        if table is None or table.encoder is None:
+            return None
+        try:
+            return kept_encoder(table.encoder, self._given_encoder)
+        except EncodingError as error:
+            raise AgentError(str(error)) from error
+
+    def _check_encoder(self) -> None:
+        """Refuse to go on with another text encoder; one that is not installed is missed when a text comes."""
+        table = self.store.settings.schema.table
+        if table is not None and table.encoder is not None:
+            try:
+                kept_encoder(table.encoder, self._given_encoder)
+            except MissingEncoderError:
+                return
+            except EncodingError as error:
+                raise StoreError(f"{self.store.backend.name}: {error}") from error
 
     def _check_open(self) -> None:
         if self._closed is not None:

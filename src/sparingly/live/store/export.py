@@ -29,7 +29,10 @@ _CHUNK = 5000
 
 def columns(settings: AgentSettings) -> list[str]:
     """The columns of an export: id, the features, the label, and where it came from."""
-    if settings.names is not None:
+    table = settings.schema.table
+    if settings.schema.is_raw and table is not None:
+        names = list(table.columns)
+    elif settings.names is not None:
         names = list(settings.names)
     else:
         names = [f"x{i}" for i in range(_size(settings))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, func, insert, inspect, select
 from sqlalchemy.exc import DataError, DBAPIError, NoResultFound
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from sparingly.encoders import TextEncoder
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError, DamagedError, StoreError
 from sparingly.live.store import snapshots
@@ -126,10 +127,10 @@ class Store:
         """The number of the last event in the journal."""
         return int(connection.execute(_HEAD).scalar() or 0)
 
-    def complete_schema(self, connection: Connection, first: Any) -> None:
-        """Take what the schema does not know yet from the first observation, unless another process has done so."""
+    def complete_schema(self, connection: Connection, block: Sequence[Any], encoder: TextEncoder | None) -> None:
+        """Take what the schema does not know yet from these observations, unless another process has done so."""
         settings = AgentSettings.from_json(read_meta(connection, "settings"))
-        completed = settings.with_schema(settings.schema.complete(first))
+        completed = settings.with_schema(settings.schema.complete(block, encoder or settings.encoder))
         if completed.names is not None and settings.names is None and self.head(connection):
             raise AgentError(f"feature {completed.names[0]!r} is named, but the first observation had no names")
         write_meta(connection, "settings", completed.to_json())

@@ -1,0 +1,251 @@
+"""A schema from what there is: the first rows, a table, or what the user states."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparingly.encoders.encoding_errors import EncodingError, briefly
+from sparingly.encoders.fields import (
+    KINDS,
+    ROOM,
+    AnyField,
+    BooleanField,
+    CategoryField,
+    DateField,
+    Field,
+    NumberField,
+    TextField,
+    days_of,
+    missing,
+    reads_as_date,
+    reads_as_number,
+    word_of,
+)
+from sparingly.encoders.row_schema import TEXT, RowSchema
+from sparingly.encoders.text_encoders import TextEncoder, TextFunction, text_encoder
+
+EncoderChoice = str | TextFunction | TextEncoder | None
+MANY_ROWS = 20
+"""From so many rows on, the values of a field tell words from texts; before, one value and the field's name must."""
+MOST_CATEGORIES = 100
+SPARE = 4
+"""Columns for words that appear later, if the schema was learned from many rows."""
+_TEXT_NAMES = ("text", "message", "body", "comment", "review", "description", "content", "subject", "title", "mail")
+
+
+def learn_schema(
+    rows: Sequence[Any], *, encoder: EncoderChoice = None, text: Sequence[str] = (), category: Sequence[str] = ()
+) -> RowSchema:
+    """The schema that fits these rows.
+
+    Parameters
+    ----------
+    rows
+        Mappings with the same keys, or texts.
+    encoder
+        For texts: a name, or a function of a list of strings.
+    text, category
+        Fields that are texts or words, whatever they look like.
+
+    Examples
+    --------
+    >>> learn_schema([{"paid": True, "on": "2024-05-31"}, {"paid": False, "on": "2024-06-01"}])
+    RowSchema(paid: boolean, on: date; 10 numbers a row)
+    >>> learn_schema(["where is my card?"], encoder="hashing")
+    RowSchema(text: text; texts by hashing (1, 512 numbers a text); 512 numbers a row)
+    """
+    if not len(rows):
+        raise EncodingError("a schema cannot be learned from no rows")
+    if all(isinstance(row, str | bytes | bytearray) for row in rows):
+        return _made({TEXT: TextField(marks_gaps=False)}, encoder)
+    first = rows[0]
+    if not isinstance(first, Mapping):
+        raise EncodingError(f"an observation is {briefly(first)}: give fields by name, or a text")
+    for row in rows:
+        if not isinstance(row, Mapping) or set(row) != set(first):
+            raise EncodingError(f"the row {briefly(row)} does not have the fields of the first: {', '.join(first)}")
+    columns = {str(name): [row[name] for row in rows] for name in first}
+    return learn_columns(columns, encoder=encoder, text=text, category=category)
+
+
+def learn_columns(
+    columns: Mapping[str, Sequence[Any]],
+    *,
+    encoder: EncoderChoice = None,
+    text: Sequence[str] = (),
+    category: Sequence[str] = (),
+) -> RowSchema:
+    """The same for a table that is given column by column."""
+    if not columns:
+        raise EncodingError("a row must have at least one field")
+    for name in (*text, *category):
+        if name not in columns:
+            raise EncodingError(f"field {name!r} is not there: the fields are {', '.join(columns)}")
+    fields = {
+        name: TextField() if name in text else _words(values) if name in category else field_of(name, values)
+        for name, values in columns.items()
+    }
+    whole = not any(missing(values).any() for values in columns.values())
+    alone = len(fields) == 1 and isinstance(next(iter(fields.values())), TextField)
+    if whole and alone:
+        fields = {name: TextField(marks_gaps=False) for name in fields}
+    elif whole and not text and not category and all(map(_are_plain_numbers, columns.values())):
+        fields = {name: NumberField(False, _median(_floats(name, values))) for name, values in columns.items()}
+    return _made(fields, encoder)
+
+
+def stated_schema(given: Any, *, encoder: EncoderChoice = None) -> RowSchema:
+    """A schema as a user states it: kinds by name, a DataFrame, its dtypes, a TOML file, or a schema.
+
+    >>> stated_schema({"age": "number", "job": ["clerk", "smith"], "since": "date"})
+    RowSchema(age: number, job: category (2 of 6 known), since: date; 18 numbers a row)
+    >>> stated_schema({"age": "numeric"})
+    Traceback (most recent call last):
+    ...
+    sparingly.encoders.encoding_errors.EncodingError: field 'age' is 'numeric': it must be one of number, boolean, ...
+    """
+    if isinstance(given, RowSchema):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return _from_toml(Path(given), encoder)
+    if hasattr(given, "columns") and hasattr(given, "dtypes"):
+        return learn_columns(table_columns(given), encoder=encoder) if len(given) else _stated(given.dtypes, encoder)
+    return _stated(given, encoder)
+
+
+def table_columns(frame: Any) -> dict[str, Any]:
+    """The columns of a pandas DataFrame as arrays: numbers as they are, everything else as objects."""
+    found = {}
+    for name in frame.columns:
+        values = frame[name].to_numpy()
+        plain = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
+        found[str(name)] = values if plain else frame[name].astype(object).to_numpy()
+    return found
+
+
+def field_of(name: str, values: Sequence[Any]) -> Field:
+    """The field that these values of a column suggest."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
+        return NumberField(neutral=_median(values[~missing(values)]))
+    known = [value for value, gap in zip(values, missing(values), strict=True) if not gap]
+    if not known:
+        return AnyField()
+    if all(isinstance(value, bool | np.bool_) for value in known):
+        return BooleanField()
+    if all(map(reads_as_number, known)):
+        return NumberField(neutral=_median(_floats(name, known)))
+    if all(map(reads_as_date, known)):
+        return DateField(neutral=float(np.median([days_of(name, value) for value in known])))
+    if not all(isinstance(value, str) for value in known):
+        return AnyField().grown(known)
+    return TextField() if _looks_like_text(name, known, len(values)) else _words(values)
+
+
+def distinct_words(values: Sequence[Any]) -> int:
+    """How many different values a column has, gaps apart."""
+    return len({value for value, gap in zip(values, missing(values), strict=True) if not gap})
+
+
+def is_crowded(distinct: int, rows: int) -> bool:
+    """Whether a column has too many different words for each to be a category."""
+    return distinct > MOST_CATEGORIES or (distinct > 10 and distinct > rows / 2)
+
+
+def _are_plain_numbers(values: Sequence[Any]) -> bool:
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return values.dtype.kind in "biuf"
+    return all(reads_as_number(value) and not isinstance(value, str) for value in values)
+
+
+def _looks_like_text(name: str, known: Sequence[str], rows: int) -> bool:
+    words = float(np.mean([len(value.split()) for value in known]))
+    characters = float(np.mean([len(value) for value in known]))
+    if rows < MANY_ROWS:
+        return words >= 4 or characters >= 40 or any(word in name.lower() for word in _TEXT_NAMES)
+    return is_crowded(len(set(known)), rows) and (words >= 3 or characters >= 30)
+
+
+def _words(values: Sequence[Any]) -> CategoryField:
+    found = {word_of("", value) for value, gap in zip(values, missing(values), strict=True) if not gap}
+    room = len(found) + SPARE if len(values) >= MANY_ROWS else max(ROOM, 2 * len(found))
+    kept = sorted(found)[:MOST_CATEGORIES] if len(found) > MOST_CATEGORIES else sorted(found)
+    return CategoryField(values=tuple(kept), room=max(len(kept), min(room, MOST_CATEGORIES + SPARE)))
+
+
+def _median(numbers: Any) -> float:
+    finite = np.asarray(numbers, dtype=np.float64)
+    finite = finite[np.isfinite(finite)]
+    return float(np.median(finite)) if len(finite) else 0.0
+
+
+def _floats(name: str, known: Sequence[Any]) -> list[float]:
+    try:
+        return [float(value) for value in known]
+    except OverflowError:
+        raise EncodingError(f"field {name!r} has a number that is too large") from None
+
+
+def _made(fields: Mapping[str, Field], encoder: EncoderChoice) -> RowSchema:
+    if not any(isinstance(field, TextField) for field in fields.values()):
+        return RowSchema(dict(fields))
+    chosen = text_encoder(encoder)
+    sized = {n: replace(f, size=chosen.width) if isinstance(f, TextField) else f for n, f in fields.items()}
+    return RowSchema(sized, chosen.identity)
+
+
+def _from_toml(path: Path, encoder: EncoderChoice) -> RowSchema:
+    try:
+        told = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise EncodingError(f"the schema {path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise EncodingError(f"the schema {path} is not TOML: {error}") from None
+    fields = told.get("fields", {name: kind for name, kind in told.items() if name != "encoder"})
+    return _stated(fields, encoder if encoder is not None else told.get("encoder"))
+
+
+def _stated(given: Any, encoder: EncoderChoice) -> RowSchema:
+    items = given.items() if hasattr(given, "items") else None
+    if items is None:
+        raise EncodingError(f"schema is {briefly(given)}: give kinds by name, a DataFrame, its dtypes or a TOML file")
+    if isinstance(given, Mapping) and isinstance(given.get("fields"), Mapping) and "encoder" in given:
+        return RowSchema.from_dict(given)
+    fields = {str(name): _stated_field(str(name), kind) for name, kind in items}
+    if not fields:
+        raise EncodingError("a schema must have at least one field")
+    if len(fields) == 1 and isinstance(next(iter(fields.values())), TextField):
+        fields = {name: TextField(marks_gaps=False) for name in fields}
+    return _made(fields, encoder)
+
+
+def _stated_field(name: str, kind: Any) -> Field:
+    if isinstance(kind, str) and kind in KINDS:
+        return KINDS[kind]()
+    if isinstance(kind, Mapping):
+        options: dict[str, Any] = {key: value for key, value in kind.items() if key != "kind"}
+        if "values" in options:
+            options["values"] = tuple(options["values"])
+        made = _stated_field(name, kind.get("kind"))
+        try:
+            return replace(made, **options)
+        except TypeError:
+            known = ", ".join(key for key in made.__dataclass_fields__ if key != "kind")
+            raise EncodingError(f"field {name!r} has an option that {made.kind} does not: it has {known}") from None
+    if isinstance(kind, list | tuple):
+        words = tuple(dict.fromkeys(word_of(name, word) for word in kind))
+        return CategoryField(values=words, room=len(words) + SPARE)
+    if hasattr(kind, "categories") and kind.categories is not None:
+        return _stated_field(name, list(kind.categories))
+    made_of: dict[str, Callable[[], Field]] = {
+        "i": NumberField, "u": NumberField, "f": NumberField, "b": BooleanField, "M": DateField, "O": CategoryField,
+    }  # fmt: skip
+    if getattr(kind, "kind", None) in made_of:
+        return made_of[kind.kind]()
+    raise EncodingError(f"field {name!r} is {briefly(kind)}: it must be one of {', '.join(KINDS)}, or a list of words")
