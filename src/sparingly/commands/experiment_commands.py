@@ -37,6 +37,8 @@ def run(
     data: Annotated[list[str] | None, typer.Option(help="A data set's name, or a CSV or Parquet file.")] = None,
     target: Annotated[str | None, typer.Option(help="The class column of a file.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of a file to leave out.")] = None,
+    text: Annotated[list[str] | None, typer.Option(help="A column of a file that holds texts.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="For texts: `static`, `hashing`, a Hugging Face model.")] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(help="A name, `file.py:Class` or `module:Class`, with options: `neuronal,gamma=3`."),

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import typer
 
 from sparingly.commands.cost_options import stated_costs
+from sparingly.encoders.text_encoders import chosen_name
 from sparingly.experiments import array_cache, datasets, openml
 from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.reports.comparison import Digest, complete_seeds, digest
@@ -62,15 +63,29 @@ class OwnStudy(Task):
 
     def study(self, costs: Any = None) -> Study:
         """The runs, with costs in any form that `read_costs` takes."""
-        common = self.model_dump(include=set(Task.model_fields), exclude={"dataset", "costs"})
-        tasks = [Task(dataset=name, costs=self._costs_on(name, costs), **common) for name in self.data]
+        common = self.model_dump(include=set(Task.model_fields), exclude={"dataset", "costs", "encoder"})
+        tasks = [
+            Task(dataset=name, costs=self._costs_on(name, costs), encoder=self._encoder_on(name), **common)
+            for name in self.data
+        ]
         players = [player_of(text) for text in self.strategy]
         return study_of(tasks, players, name=self.name, seeds=self.seeds, first_seed=self.first_seed)
+
+    def _encoder_on(self, dataset: str) -> str | None:
+        """The text encoder by its own name, so that the runs are the same wherever they run; None without texts."""
+        data = self._loaded(dataset)
+        has_texts = data.texts is not None or (data.schema is not None and data.schema.has_texts)
+        return chosen_name(self.encoder) if has_texts else None
+
+    def _loaded(self, dataset: str) -> datasets.Dataset:
+        return datasets.load(
+            dataset, "encoded", target=self.target, drop=self.drop, text=self.text, encoder=self.encoder
+        )
 
     def _costs_on(self, dataset: str, costs: Any) -> tuple[tuple[float, ...], ...] | None:
         if costs is None:
             return None
-        classes = datasets.load(dataset, target=self.target, drop=self.drop).classes
+        classes = self._loaded(dataset).classes
         try:
             matrix = read_costs(costs, classes)
         except ValueError as error:
@@ -90,6 +105,8 @@ def run_own_study(given: Mapping[str, Any], settings: Path | None) -> None:
     _check(study)
     for task in {row.task: None for row in study.rows}:
         typer.echo(costs_in_words(task))
+        for line in texts_in_words(task):
+            typer.echo(line)
     _do([study], options)
 
 
@@ -134,9 +151,11 @@ def costs_in_words(task: Task) -> str:
     'digits: a wrong announcement costs 1; a question costs 0.5'
     """
     price = f"; a question costs {task.query_cost:g}"
+    from sparingly.experiments.runs.single_run import dataset_of
+
     if task.costs is None:
         return f"{task.dataset}: a wrong announcement costs 1{price}"
-    classes = datasets.load(task.dataset, target=task.target, drop=task.drop).classes
+    classes = dataset_of(task, "encoded").classes
     if len(classes) > SPELLED_OUT:
         return (
             f"{task.dataset}: costs by row (announced) and column (true), both in the order {', '.join(classes)}{price}"
@@ -148,6 +167,20 @@ def costs_in_words(task: Task) -> str:
         if announced != true
     ]
     return f"{task.dataset}: {', '.join(sentences)}{price}"
+
+
+def texts_in_words(task: Task) -> list[str]:
+    """Which columns are read as texts, so that a wrong guess is noticed."""
+    from sparingly.experiments.runs.single_run import dataset_of
+
+    if task.encoder is None:
+        return []
+    data = dataset_of(task, "encoded")
+    fields = {} if data.schema is None else data.schema.fields
+    columns = [name for name, field in fields.items() if field.kind == "text"]
+    if not columns:
+        return [f"{task.dataset}: texts, encoder {task.encoder}"]
+    return [f"{task.dataset}: column {name!r} is read as text, encoder {task.encoder}" for name in columns]
 
 
 def _value(text: str) -> Any:

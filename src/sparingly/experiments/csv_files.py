@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_CATEGORIES = 100
-"""A column of words with more distinct values than this is taken for text."""
+from sparingly.encoders import EncodingError, RowSchema, learn_columns, text_encoder
+from sparingly.encoders.fields import CategoryField
+from sparingly.encoders.learned_schema import MOST_CATEGORIES, distinct_words, is_crowded, table_columns
+from sparingly.experiments.array_cache import cached
 
 
 class DataError(ValueError):
@@ -32,16 +37,31 @@ class Encoded:
         The classes by number, sorted.
     columns
         The names of the columns of `X`.
+    schema
+        What the columns of the table are, if they were read as an agent reads its rows.
     """
 
     X: NDArray[np.float32]
     y: NDArray[np.int64]
     classes: tuple[str, ...]
     columns: tuple[str, ...]
+    schema: RowSchema | None = None
 
 
 def read_table(path: str | Path, target: str, drop: tuple[str, ...] = ()) -> Encoded:
-    """A CSV or Parquet file in numbers."""
+    """A CSV or Parquet file in numbers, one-hot coded as in the paper's experiments."""
+    return encode_table(read_frame(path), target, drop)
+
+
+def read_rows_of(
+    path: str | Path, target: str, drop: tuple[str, ...] = (), *, text: tuple[str, ...] = (), encoder: str | None = None
+) -> Encoded:
+    """A CSV or Parquet file in numbers, as an agent would read its rows."""
+    return encode_rows(read_frame(path), target, drop, text=text, encoder=encoder)
+
+
+def read_frame(path: str | Path) -> Any:
+    """A CSV or Parquet file as a pandas frame."""
     import pandas as pd
 
     path = Path(path)
@@ -51,7 +71,62 @@ def read_table(path: str | Path, target: str, drop: tuple[str, ...] = ()) -> Enc
         frame = pd.read_parquet(path) if path.suffix in (".parquet", ".pq") else pd.read_csv(path)
     except Exception as error:
         raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
-    return encode_table(frame, target, drop)
+    return frame
+
+
+def encode_rows(
+    frame: Any, target: str, drop: tuple[str, ...] = (), *, text: tuple[str, ...] = (), encoder: str | None = None
+) -> Encoded:
+    """A pandas frame in numbers by the schema that fits it: words, gaps, dates and texts as in an agent.
+
+    The encoding is that of `sparingly.encoders`; the rows of a table of plain numbers are these numbers.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [30, None, 50, 41], "job": ["a", "b", None, "a"], "ok": list("nyny")})
+    >>> encoded = encode_rows(frame, "ok")
+    >>> encoded.schema
+    RowSchema(age: number, job: category (2 of 32 known); 36 numbers a row)
+    >>> encoded.X[1, :2].tolist()
+    [41.0, 1.0]
+    """
+    import pandas as pd
+
+    _check_columns(frame, (target, *drop, *text))
+    y, classes = encode_target(frame[target].to_numpy(), target)
+    features = frame.drop(columns=[target, *drop])
+    if not len(features.columns):
+        raise DataError(f"no column is left beside the target {target!r}")
+    columns = table_columns(features)
+    try:
+        schema = learn_columns(columns, encoder=encoder, text=text)
+        _check_crowded(schema, columns)
+        if not schema.has_texts:
+            return Encoded(schema.encode_columns(columns), y, classes, schema.columns, schema)
+        content = pd.util.hash_pandas_object(features, index=False).to_numpy().tobytes()
+        key = hashlib.blake2b(content + json.dumps(schema.to_dict()).encode(), digest_size=12).hexdigest()
+        texts = text_encoder(encoder)
+        X = cached(f"rows-{key}", lambda: {"X": schema.encode_columns(columns, texts)})["X"]
+    except EncodingError as error:
+        raise DataError(str(error).replace("field", "column", 1)) from error
+    return Encoded(X, y, classes, schema.columns, schema)
+
+
+def _check_crowded(schema: RowSchema, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse a column whose words are almost all different, and no texts either: keys, names, codes."""
+    for name, field in schema.fields.items():
+        distinct = distinct_words(columns[name]) if isinstance(field, CategoryField) else 0
+        if is_crowded(distinct, len(columns[name])):
+            first = next(value for value in columns[name] if isinstance(value, str))
+            raise DataError(
+                f"column {name!r} has {distinct} distinct values in {len(columns[name])} rows, such as "
+                f"{first[:30]!r}: leave it out (--drop {name}), or read it as text (--text {name})"
+            )
+
+
+def _check_columns(frame: Any, wanted: tuple[str, ...]) -> None:
+    for column in wanted:
+        if column not in frame.columns:
+            raise DataError(f"column {column!r} is not in the table; its columns are {_few(frame.columns)}")
 
 
 def encode_table(frame: Any, target: str, drop: tuple[str, ...] = ()) -> Encoded:
@@ -67,9 +142,7 @@ def encode_table(frame: Any, target: str, drop: tuple[str, ...] = ()) -> Encoded
     >>> encoded.y.tolist()
     [0, 1, 0, 1]
     """
-    for column in (target, *drop):
-        if column not in frame.columns:
-            raise DataError(f"column {column!r} is not in the table; its columns are {_few(frame.columns)}")
+    _check_columns(frame, (target, *drop))
     y, classes = encode_target(frame[target].to_numpy(), target)
     features = frame.drop(columns=[target, *drop])
     numbers, words = _kinds(features)
@@ -124,7 +197,7 @@ def _kinds(features: Any) -> tuple[list[Any], list[Any]]:
 
 def _check_words(values: Any, column: Any) -> None:
     distinct = values.nunique()
-    if distinct > MOST_CATEGORIES or (distinct > 10 and distinct > len(values) / 2):
+    if is_crowded(distinct, len(values)):
         raise DataError(
             f"column {column!r} is text ({distinct} distinct values in {len(values)} rows, such as "
             f"{str(values.dropna().iloc[0])[:30]!r}): drop it or turn it into numbers"

@@ -19,10 +19,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparingly.encoders import EncodingError, text_encoder
+from sparingly.encoders import EncodingError, RowSchema, text_encoder
 from sparingly.experiments import openml
 from sparingly.experiments.array_cache import cache_folder, cached, encoded_texts
-from sparingly.experiments.csv_files import DataError, encode_table, encode_target, read_table
+from sparingly.experiments.csv_files import DataError, encode_table, encode_target, read_rows_of, read_table
 
 Preprocessing = Literal["paper", "streaming", "encoded"]
 Choice = Literal["paper", "streaming", "encoded", "auto"]
@@ -72,6 +72,8 @@ class Dataset:
         Whether the observations are images.
     raw_test, y_test
         The data set's own test set, if it has one.
+    schema
+        What the columns of a file are, and so how an agent would read its rows: `Agent(schema=data.schema)`.
     texts
         The texts that `raw` encodes, if the observations are texts.
     answers
@@ -86,6 +88,7 @@ class Dataset:
     image: bool = False
     raw_test: NDArray[Any] | None = None
     y_test: NDArray[np.int64] | None = None
+    schema: RowSchema | None = None
     texts: tuple[str, ...] | None = None
     answers: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
@@ -131,6 +134,7 @@ def load(
     flat: bool = True,
     target: str | None = None,
     drop: tuple[str, ...] = (),
+    text: tuple[str, ...] = (),
     encoder: str | None = None,
 ) -> Dataset:
     """A data set by name, or from a CSV or Parquet file.
@@ -142,11 +146,14 @@ def load(
     preprocessing
         `paper`: as in the paper's experiments: rows of length 1, a missing number is -1; images shifted and scaled by
         fixed numbers. `streaming`: running standardisation that never looks ahead, done by the stream.
-        `encoded`: categories one-hot, nothing scaled, for a strategy that scales by itself.
+        `encoded`: categories one-hot, nothing scaled, for a strategy that scales by itself. But for `paper`, the rows
+        of a file are read by a schema, as an agent reads them (`Dataset.schema`).
     flat
         Images as vectors; otherwise as channels, height, width.
     target, drop
         For a file: the column of the class, and columns to leave out.
+    text
+        For a file: columns that are texts, whatever they look like.
     encoder
         What turns texts into numbers: `static`, `hashing`, a Hugging Face model; `static` if it is installed.
 
@@ -167,8 +174,11 @@ def load(
     elif Path(name).suffix in (".csv", ".parquet", ".pq") or Path(name).is_file():
         if target is None:
             raise DataError(f"{name} needs a target: the name of the column that holds the class")
-        table = read_table(name, target, drop)
-        dataset = Dataset(Path(name).stem, table.X, table.y, table.classes)
+        table = read_rows_of(name, target, drop, text=text, encoder=encoder)
+        assert table.schema is not None
+        if preprocessing == "paper" and not table.schema.has_texts:
+            table = read_table(name, target, drop)
+        dataset = Dataset(Path(name).stem, table.X, table.y, table.classes, schema=table.schema)
     else:
         near = difflib.get_close_matches(str(name), names(), n=3, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names())}"

@@ -70,7 +70,7 @@ def test_a_schema_that_is_stated_is_kept_and_another_is_refused(path):
         agent.observe({"age": 3, "job": "baker"})
     with sp.Agent(["yes", "no"], path=path, schema=stated) as agent:
         assert agent.settings.schema.table.fields["job"].values == ("clerk", "smith", "baker")
-    with pytest.raises(StoreError, match="whose the shape of an observation|schema is"):
+    with pytest.raises(StoreError, match="whose schema is age: number, job: category"):
         sp.Agent(["yes", "no"], path=path, schema={"age": "number", "job": "date"})
     with pytest.raises(AgentError, match="field 'age' is 'numeric'"):
         sp.Agent(["yes", "no"], path=f"{path}2", schema={"age": "numeric"})
@@ -112,9 +112,9 @@ def test_texts_are_observed_and_shown(path):
 def test_an_own_encoder_has_to_be_given_again_and_another_is_refused(path):
     with sp.Agent(["yes", "no"], path=path, encoder=lengths) as agent:
         agent.observe("abc d")
-    with sp.Agent.open(path) as agent, pytest.raises(AgentError, match="your own .*lengths: pass it as encoder="):
+    with sp.Agent.open(path) as agent, pytest.raises(AgentError, match=r"your own .*lengths: pass it as encoder="):
         agent.observe("more")
-    with pytest.raises(StoreError, match="the texts were encoded by .*lengths"):
+    with pytest.raises(StoreError, match=r"the texts were encoded by .*lengths"):
         sp.Agent.open(path, encoder=doubled)
     with sp.Agent.open(path, encoder=lengths) as agent:
         agent.observe("more")

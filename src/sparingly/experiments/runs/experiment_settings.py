@@ -29,6 +29,10 @@ class PlainSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_NEWER = ("text", "encoder")
+"""Settings that did not exist at first: where they say nothing, runs of that time keep their ids."""
+
+
 class Task(PlainSettings):
     """What is played, but for the seed: the data, the costs, and what makes life hard.
 
@@ -38,6 +42,8 @@ class Task(PlainSettings):
         A name, or a path to a CSV or Parquet file with its `target` column (and columns to `drop`).
     preprocessing
         `paper`, `streaming`, `encoded`, or `auto`: `encoded` for strategies that scale by themselves, else `streaming`.
+    text, encoder
+        Columns of a file that are texts, whatever they look like, and the text encoder.
     horizon
         Rounds; fewer if the data end before.
     costs
@@ -58,6 +64,8 @@ class Task(PlainSettings):
     preprocessing: Choice = "paper"
     target: str | None = None
     drop: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    encoder: str | None = None
     horizon: Annotated[int, Field(ge=1)] = 10_000
     costs: tuple[tuple[float, ...], ...] | None = None
     query_cost: Annotated[float, Field(ge=0)] = 1.0
@@ -110,6 +118,7 @@ class Run(PlainSettings):
     def id(self) -> str:
         """Readable, and different for different settings; how tables call the strategy does not matter."""
         settings = self.model_dump(mode="json", exclude={"player": {"label"}})
+        settings["task"] = {k: v for k, v in settings["task"].items() if k not in _NEWER or v}
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
         words = [Path(self.task.dataset).stem, Path(self.player.strategy).stem, *_pairs(self.player.options)]
         return re.sub(r"[^\w.=]+", "-", "-".join([*words, f"seed{self.seed}", digest]))

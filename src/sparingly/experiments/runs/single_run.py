@@ -211,14 +211,27 @@ def _stream(run: Run) -> Stream:
     task, flat = run.task, run.player.options.get("network") != "lenet"
     auto = task.preprocessing == "auto"
     preprocessing = suited(find_strategy(run.player.strategy)) if auto else task.preprocessing
-    dataset = _dataset(task.dataset, preprocessing, flat, task.target, task.drop)
+    dataset = dataset_of(task, preprocessing, flat)
     drift = DRIFTS[task.drift]
     return stream(dataset, run.seed, task.horizon, noise=task.noise, drift=drift)
 
 
+def dataset_of(task: Task, preprocessing: Any, flat: bool = True) -> Dataset:
+    """The data of a task, read once."""
+    return _dataset(task.dataset, preprocessing, flat, task.target, task.drop, task.text, task.encoder)
+
+
 @lru_cache(maxsize=32)
-def _dataset(name: str, preprocessing: Any, flat: bool, target: str | None, drop: tuple[str, ...]) -> Dataset:
-    return replace(load(name, preprocessing, flat=flat, target=target, drop=drop))
+def _dataset(
+    name: str,
+    preprocessing: Any,
+    flat: bool,
+    target: str | None,
+    drop: tuple[str, ...],
+    text: tuple[str, ...],
+    encoder: str | None,
+) -> Dataset:
+    return replace(load(name, preprocessing, flat=flat, target=target, drop=drop, text=text, encoder=encoder))
 
 
 def _game(task: Task, dataset: Dataset) -> Any:

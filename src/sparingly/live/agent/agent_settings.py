@@ -104,11 +104,14 @@ class AgentSettings:
             ours, theirs = getattr(self, name), getattr(other, name)
             if ours != theirs:
                 return f"{name} is {_listed(ours)}, not {_listed(theirs)}"
+        rows_differ = _rows_differ(self, other)
+        if rows_differ is not None:
+            return rows_differ
         for name in ("shape", "names"):
             ours, theirs = getattr(self, name), getattr(other, name)
             if theirs is not None and ours is not None and ours != theirs:
                 return f"the {name} of an observation is {_listed(ours)}, not {_listed(theirs)}"
-        return _rows_differ(self, other)
+        return None
 
 
 def made_settings(
