@@ -29,6 +29,8 @@ def create(
     place: Place,
     classes: Annotated[str, typer.Option(help="The classes, with commas between: cat,dog.")],
     features: Annotated[int | None, typer.Option(help="How many; otherwise the first observation tells.")] = None,
+    schema: Annotated[str | None, typer.Option(help="A TOML file: what the fields of a row are.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="For texts: `static`, `hashing`, a Hugging Face model.")] = None,
     cost: Cost = None,
     costs: Costs = None,
     query_cost: QueryCost = 1.0,
@@ -45,6 +47,8 @@ def create(
     made = Agent(
         [name.strip() for name in classes.split(",")],
         features,
+        schema=schema,
+        encoder=encoder,
         costs=stated_costs(costs, cost),
         query_cost=query_cost,
         path=place,

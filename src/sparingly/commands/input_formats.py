@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from sparingly.encoders.fields import reads_as_number
 from sparingly.live.agent.errors import AgentError
 
 
@@ -24,8 +25,8 @@ class InputRow:
 def read_rows(source: Iterable[str], kind: str | None = None, id_name: str = "id") -> Iterator[InputRow]:
     """The observations of a stream.
 
-    A JSON line is a list of features, an object of features by name, or an object with "features", and perhaps an id
-    and a "payload".
+    A JSON line is a list of features, an object of features by name, a text, or an object with "features", and perhaps
+    an id and a "payload". In CSV, what reads as a number is one, and nothing at all is a gap.
 
     >>> [row.features for row in read_rows(["a,b,id\\n", "1,2,first\\n"])]
     [{'a': 1.0, 'b': 2.0}]
@@ -37,7 +38,7 @@ def read_rows(source: Iterable[str], kind: str | None = None, id_name: str = "id
     if first is None:
         return iter(())
     if kind is None:
-        kind = "jsonl" if first.lstrip()[0] in "[{" else "csv"
+        kind = "jsonl" if first.lstrip()[0] in "[{" or _is_json_text(first) else "csv"
     if kind not in ("csv", "jsonl"):
         raise AgentError(f"format {kind!r} is unknown: give csv or jsonl")
     every = itertools.chain([first], lines)
@@ -56,7 +57,7 @@ def _csv(lines: Iterable[str], id_name: str) -> Iterator[InputRow]:
         if None in row or None in row.values():
             raise AgentError(f"line {number} has more or fewer fields than the header")
         name = row.pop(id_name, None)
-        yield InputRow({key: _number(value, key, number) for key, value in row.items()}, name)
+        yield InputRow({key: _cell(value) for key, value in row.items()}, name)
 
 
 def _jsonl(lines: Iterable[str], id_name: str) -> Iterator[InputRow]:
@@ -73,8 +74,19 @@ def _jsonl(lines: Iterable[str], id_name: str) -> Iterator[InputRow]:
             yield InputRow(value)
 
 
-def _number(value: str, name: str, line: int) -> float:
+def _is_json_text(line: str) -> bool:
     try:
-        return float(value)
-    except ValueError:
-        raise AgentError(f"line {line}: feature {name!r} is {value!r}: every feature must be a finite number") from None
+        return isinstance(json.loads(line), str)
+    except json.JSONDecodeError:
+        return False
+
+
+def _cell(value: str) -> float | str | None:
+    """A number, a word or a gap.
+
+    >>> _cell("2"), _cell("clerk"), _cell(" "), _cell("007")
+    (2.0, 'clerk', None, '007')
+    """
+    if not value.strip():
+        return None
+    return float(value) if reads_as_number(value) else value

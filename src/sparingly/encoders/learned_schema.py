@@ -35,6 +35,7 @@ EncoderChoice = str | TextFunction | TextEncoder | None
 MANY_ROWS = 20
 """From so many rows on, the values of a field tell words from texts; before, one value and the field's name must."""
 MOST_CATEGORIES = 100
+LARGEST_ROOM = 10_000
 SPARE = 4
 """Columns for words that appear later, if the schema was learned from many rows."""
 _TEXT_NAMES = ("text", "message", "body", "comment", "review", "description", "content", "subject", "title", "mail")
@@ -215,8 +216,6 @@ def _stated(given: Any, encoder: EncoderChoice) -> RowSchema:
     items = given.items() if hasattr(given, "items") else None
     if items is None:
         raise EncodingError(f"schema is {briefly(given)}: give kinds by name, a DataFrame, its dtypes or a TOML file")
-    if isinstance(given, Mapping) and isinstance(given.get("fields"), Mapping) and "encoder" in given:
-        return RowSchema.from_dict(given)
     fields = {str(name): _stated_field(str(name), kind) for name, kind in items}
     if not fields:
         raise EncodingError("a schema must have at least one field")
@@ -225,19 +224,34 @@ def _stated(given: Any, encoder: EncoderChoice) -> RowSchema:
     return _made(fields, encoder)
 
 
+def _with_options(name: str, field: Field, given: Mapping[str, Any]) -> Field:
+    """A field with the options that a user states, each checked."""
+    fits: dict[str, Callable[[Any], bool]] = {
+        "marks_gaps": lambda value: isinstance(value, bool),
+        "neutral": lambda value: isinstance(value, int | float) and bool(np.isfinite(value)),
+        "values": lambda value: isinstance(value, list | tuple) and all(isinstance(word, str) for word in value),
+        "room": lambda value: isinstance(value, int) and 1 <= value <= LARGEST_ROOM,
+    }
+    options = {key: value for key, value in given.items() if key != "kind"}
+    for key, value in options.items():
+        if key not in fits or not hasattr(field, key):
+            raise EncodingError(f"field {name!r} has the option {key!r}, which a {field.kind} does not have")
+        if not fits[key](value):
+            raise EncodingError(f"field {name!r} has {key} {briefly(value)}: that is not possible")
+    if "values" in options:
+        options["values"] = tuple(dict.fromkeys(options["values"]))
+        options.setdefault("room", len(options["values"]) + SPARE)
+    made = replace(field, **options)
+    if isinstance(made, CategoryField | AnyField) and len(made.values) > made.room:
+        raise EncodingError(f"field {name!r} has {len(made.values)} words and room for {made.room}")
+    return made
+
+
 def _stated_field(name: str, kind: Any) -> Field:
     if isinstance(kind, str) and kind in KINDS:
         return KINDS[kind]()
     if isinstance(kind, Mapping):
-        options: dict[str, Any] = {key: value for key, value in kind.items() if key != "kind"}
-        if "values" in options:
-            options["values"] = tuple(options["values"])
-        made = _stated_field(name, kind.get("kind"))
-        try:
-            return replace(made, **options)
-        except TypeError:
-            known = ", ".join(key for key in made.__dataclass_fields__ if key != "kind")
-            raise EncodingError(f"field {name!r} has an option that {made.kind} does not: it has {known}") from None
+        return _with_options(name, _stated_field(name, kind.get("kind")), kind)
     if isinstance(kind, list | tuple):
         words = tuple(dict.fromkeys(word_of(name, word) for word in kind))
         return CategoryField(values=words, room=len(words) + SPARE)

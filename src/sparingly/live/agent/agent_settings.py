@@ -75,7 +75,14 @@ class AgentSettings:
 
     def with_schema(self, schema: Schema) -> AgentSettings:
         table = schema.table
-        return replace(self, shape=schema.shape, names=schema.names, fields=None if table is None else table.to_dict())
+        fields_told = None if table is None else table.to_dict()
+        return replace(self, shape=schema.shape, names=schema.names, fields=fields_told).with_game_of(self)
+
+    def with_game_of(self, other: AgentSettings) -> AgentSettings:
+        """These settings; the game that `other` has made is not made again if it is the same."""
+        if "game" in vars(other) and (self.costs, self.feedback) == (other.costs, other.feedback):
+            vars(self)["game"] = other.game
+        return self
 
     @property
     def described(self) -> str:

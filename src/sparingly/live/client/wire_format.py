@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
+from sparingly.encoders.fields import missing
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError, UnknownTicketError
 from sparingly.live.agent.ticket_records import Entry, Payload, Question, Statistics, Ticket, checked_payload
 
@@ -55,7 +56,8 @@ def observe(
     block = []
     for i, x in enumerate(X):
         own = ids[i] if ids is not None else None
-        one: dict[str, Any] = {"features": plain(x), "id": uuid.uuid4().hex if own is None else own}
+        told = {"text": x} if isinstance(x, str) else {"features": plain(x)}
+        one: dict[str, Any] = {**told, "id": uuid.uuid4().hex if own is None else own}
         payload = checked_payload(payloads[i]) if payloads is not None else None
         block.append(one if payload is None else {**one, "payload": _payload_in(payload)})
     if len(block) == 1:
@@ -119,9 +121,14 @@ def refusal(status: int, text: str) -> Exception:
 
 
 def plain(x: Any) -> Any:
-    """Features as JSON has them: numbers in order, or by name."""
+    """Features as JSON has them: numbers in order, or a row by name.
+
+    >>> import datetime
+    >>> plain({"age": float("nan"), "job": "clerk", "since": datetime.date(2024, 5, 31)})
+    {'age': None, 'job': 'clerk', 'since': '2024-05-31'}
+    """
     if isinstance(x, Mapping):
-        return {str(name): _number(value) for name, value in x.items()}
+        return {str(name): _value(value) for name, value in x.items()}
     if hasattr(x, "index") and hasattr(x, "to_dict"):
         named = x.to_dict()
         is_named = any(isinstance(name, str) for name in named)
@@ -133,6 +140,13 @@ def plain(x: Any) -> Any:
 
 def _number(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
+
+
+def _value(value: Any) -> Any:
+    """A field of a row: a gap is null, a date is text."""
+    if missing([value], blank=False)[0]:
+        return None
+    return value.isoformat() if hasattr(value, "isoformat") else _number(value)
 
 
 def _at(agent: str) -> str:

@@ -134,7 +134,7 @@ class Store:
         if completed.names is not None and settings.names is None and self.head(connection):
             raise AgentError(f"feature {completed.names[0]!r} is named, but the first observation had no names")
         write_meta(connection, "settings", completed.to_json())
-        self.settings = completed
+        self.settings = completed.with_game_of(self.settings)
 
     def adjust(self, asked_for: AgentSettings) -> None:
         """Take over what may change while an agent lives: its limits, what it keeps, how it trains."""

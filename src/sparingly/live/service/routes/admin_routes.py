@@ -46,7 +46,7 @@ async def list_agents(here: Here, who: Anyone) -> Json:
 async def create_agent(body: AgentIn, here: Here, who: Admin) -> Json:
     """Make another agent; its features are learned from the first observation if they are not told."""
     settings = body.model_dump()
-    name = settings.pop("name")
+    name, settings["schema"] = settings.pop("name"), settings.pop("fields")
     if body.n_features is not None and body.n_features > here.limits.features:
         raise AgentError(f"n_features is {shortened(body.n_features)}: {here.limits.features} are the most")
     agent = await here.call(here.agents.create, name, by=who, **settings)
@@ -112,11 +112,14 @@ async def revoke_token(token: Annotated[str, Path(pattern="^[0-9a-f]{12}$")], he
 
 def _described(here: Service, name: str, agent: Agent) -> Json:
     settings = agent.settings
+    table = settings.schema.table if settings.schema.is_raw else None
     return {
         "name": name,
         "classes": list(settings.classes),
         "shape": list(settings.shape) if settings.shape is not None else None,
         "feature_names": list(settings.names) if settings.names is not None else None,
+        "fields": None if table is None else {name: field.described for name, field in table.fields.items()},
+        "encoder": settings.encoder if table is None or table.encoder is None else table.encoder["name"],
         "costs": [list(row) for row in settings.costs],
         "actions": list(settings.actions),
         "strategy": settings.strategy,

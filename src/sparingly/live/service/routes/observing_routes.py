@@ -81,7 +81,9 @@ async def _observe(here: Service, agent: Agent, block: list[ObservationIn]) -> l
     payloads: list[Payload | None] = [None] * len(block)
     if any(o.payload is not None for o in block):
         payloads = await here.call(lambda: [_payload(o.payload) for o in block])
-    return await here.observe(agent, [o.features for o in block], [o.id for o in block], payloads)
+    return await here.observe(
+        agent, [o.features if o.text is None else o.text for o in block], [o.id for o in block], payloads
+    )
 
 
 def _observe_upload(here: Service, agent: Agent, data: bytes, features: str | None, id: str | None) -> Ticket:
@@ -111,7 +113,7 @@ def _payload(given: PayloadIn | None) -> Payload | None:
     return checked_payload(given.text if given.text is not None else given.fields)
 
 
-def _check_count(features: list[Any] | dict[str, Any], here: Service) -> None:
+def _check_count(features: list[Any] | dict[str, Any] | None, here: Service) -> None:
     count = _count(features, here.limits.features)
     if count > here.limits.features:
         raise AgentError(f"an observation has more than {here.limits.features} features")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from sparingly.live.agent.ticket_records import Answered, Entry, Statistics, Ticket, Waiting
 
@@ -28,11 +28,23 @@ class PayloadIn(Strict):
 
 
 class ObservationIn(Strict):
-    """One observation: numbers in order or by name, the caller's own id, and what a person would look at."""
+    """One observation: a vector, a row or a text, the caller's own id, and what a person would look at.
 
-    features: list[Any] | dict[str, Any] = Field(description="Numbers, in order or by name; nested lists for an image.")
+    Either `features` or `text`; a text, or a row with words, is shown to people if there is no payload.
+    """
+
+    features: list[Any] | dict[str, Any] | None = Field(
+        None, description="Numbers in order, nested lists for an image, or a row by name: numbers, words, null, ..."
+    )
+    text: StrictStr | None = Field(None, description="In place of features, for an agent that observes texts.")
     id: Id | StrictInt | None = Field(None, description="Yours; the same call again returns the same ticket.")
     payload: PayloadIn | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> ObservationIn:
+        if (self.features is None) == (self.text is None):
+            raise ValueError("give features or a text, one of them")
+        return self
 
 
 class BlockIn(Strict):
@@ -143,6 +155,10 @@ class AgentIn(Strict):
     query_cost: StrictFloat = Field(1.0, ge=0, allow_inf_nan=False)
     strategy: StrictStr | None = None
     seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = 0
+    fields: dict[str, StrictStr | list[StrictStr] | dict[str, Any]] | None = Field(
+        None, description="What the fields of raw rows are, by name: number, boolean, date, category, text, or words."
+    )
+    encoder: Literal["static", "hashing"] | None = Field(None, description="What turns texts into numbers.")
     max_open: Count | None = None
     max_per_hour: Count | None = None
     max_per_day: Count | None = None
@@ -159,6 +175,8 @@ class AgentOut(BaseModel):
     classes: list[Label]
     shape: list[int] | None
     feature_names: list[str] | None
+    fields: dict[str, str] | None = Field(None, description="Of raw rows, by name, and what each holds.")
+    encoder: str | None = Field(None, description="What turns texts into numbers.")
     costs: list[list[float]] = Field(description="[announced or asked, true]")
     actions: list[str]
     strategy: str
