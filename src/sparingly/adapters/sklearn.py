@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.adapters.prefixed_parameters import PrefixedParameters
+from sparingly.adapters.raw_input import RawInput
 from sparingly.adapters.strategy_factory import Floats, StrategyFactory, StrategyOrName, probabilities
 from sparingly.adapters.torch import ModuleOf
+from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.strategies.strategy import Strategy
 
 try:
@@ -32,6 +34,8 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
     `update` was not told of count as rounds of their own. Without `update` the future is taken to be shorter than it
     is, and a little less is asked.
 
+    `X` is a matrix of numbers, a DataFrame with words, dates, gaps and texts, a list of mappings, or a list of strings.
+
     `sklearn.utils.estimator_checks.check_estimator` passes; no check is left out.
 
     Parameters
@@ -46,6 +50,9 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
     module
         The network inside: None for the strategy's own, an `nn.Module` class, an instance, or a function of
         (shape, outputs).
+    encoder
+        What turns texts into numbers, if `X` is a list of strings or has a column of texts: "static", "hashing", a
+        Hugging Face model, or a function of a list of strings.
     random_state
         A number; the same one gives the same classifier.
     **prefixed
@@ -74,6 +81,7 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         costs: Any = None,
         query_cost: float = 1.0,
         module: Any = None,
+        encoder: EncoderChoice = None,
         random_state: int | None = 0,
         **prefixed: Any,
     ) -> None:
@@ -82,6 +90,7 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         self.costs = costs
         self.query_cost = query_cost
         self.module = module
+        self.encoder = encoder
         self.random_state = random_state
         for name, value in prefixed.items():
             setattr(self, name, value)
@@ -90,7 +99,7 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, and learn these labels."""
-        for name in ("_strategy", "_awaited", "classes_", "n_features_in_", "feature_names_in_"):
+        for name in ("_strategy", "_awaited", "_input", "classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 delattr(self, name)
         return self._learn(X, y, None, at_once=True)
@@ -103,6 +112,7 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         return self._learn(X, y, classes, at_once=np.shape(X)[:1] != (1,))
 
     def _learn(self, X: Any, y: Any, classes: Iterable[Hashable] | None, *, at_once: bool) -> Self:
+        X = self._reading(keeps=True).learned(X)
         X, y = validate_data(self, X, y, reset=not hasattr(self, "n_features_in_"), dtype=np.float32)
         check_classification_targets(y)
         known = self._known(y, classes)
@@ -117,6 +127,13 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         else:
             strategy.learn(X[0], *answers[0])
         return self
+
+    def _reading(self, *, keeps: bool = False) -> RawInput:
+        """What reads raw rows and texts; it is kept from the first rows that count."""
+        there: RawInput = getattr(self, "_input", None) or RawInput(self.encoder)
+        if keeps:
+            self._input = there
+        return there
 
     def _known(self, y: NDArray[Any], classes: Iterable[Hashable] | None) -> NDArray[Any]:
         if hasattr(self, "classes_"):
@@ -166,7 +183,7 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
 
     def update(self, candidates: Any, queried_indices: Any, budget_manager_param_dict: Any = None) -> Self:
         """These rows went by, and the labels of these places were asked for; they come by `partial_fit`."""
-        X = self._rows(candidates, reset=not hasattr(self, "n_features_in_"))
+        X = self._rows(candidates, reset=not hasattr(self, "n_features_in_"), learns=True)
         self._strategy = self._begun(getattr(self, "classes_", self._named()), X.shape[1])
         _decisions(self._strategy, X)
         if not hasattr(self, "_awaited"):
@@ -177,7 +194,8 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
     def _named(self) -> list[Any]:
         return [] if self.classes is None else np.unique(np.asarray(list(self.classes))).tolist()
 
-    def _rows(self, X: Any, *, reset: bool = False) -> Floats:
+    def _rows(self, X: Any, *, reset: bool = False, learns: bool = False) -> Floats:
+        X = self._reading(keeps=True).learned(X) if learns else self._reading().read(X)
         if not reset and not hasattr(self, "n_features_in_"):
             found: Floats = check_array(X, dtype=np.float32)
             return found

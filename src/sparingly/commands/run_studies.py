@@ -273,11 +273,11 @@ def write_report_of(
 def describe(name: str) -> str:
     file = datasets.file_of(name)
     if file is None:
-        return f"{name:18} comes with a dependency"
+        return f"{name:16} comes with a dependency"
     try:
-        return f"{name:18} {datasets.find(file)}"
+        return f"{name:16} {datasets.find(file)}"
     except DataError as error:
-        return f"{name:18} missing: {error}"
+        return f"{name:16} missing: {error}"
 
 
 def fetch(name: str) -> Path:
