@@ -96,7 +96,7 @@ def test_costs_in_every_spelling(sparingly, path: Path, words: tuple[str, str]) 
             "",
             "there is no class 'dgo'; did you mean dog?",
         ),
-        (("observe", "{place}"), "a,b\n1,x\n", "line 2: feature 'b' is 'x'"),
+        (("observe", "{place}"), '{"a": [1], "b": "x"}\n', "field 'a' is [1]: a category must be a word or a number"),
         (("observe", "{place}"), "a,b\n1\n", "line 2 has more or fewer fields"),
         (("observe", "{place}"), "{oops\n", "line 1 is not JSON"),
         (("observe", "{place}", "--format", "xml"), "x\n", "format 'xml' is unknown"),
