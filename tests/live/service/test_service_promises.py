@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 import subprocess
@@ -166,3 +167,26 @@ def test_a_locked_table_makes_no_call_wait_for_long(postgres):
         answered = {ticket for ticket in tickets if served.agent.ticket(ticket).status == "answered"}
         assert answered == {tickets[i // 2] for i in range(0, 24, 2) if replies[i][0] == 200}
         assert client.get("/ready").status_code == 200
+
+
+@pytest.mark.postgres
+def test_sixty_callers_wait_for_one_reading_of_the_tokens(postgres, monkeypatch):
+    """They are refused together when the tokens cannot be read, and not one group of threads after the other."""
+    monkeypatch.setattr("sparingly.live.service.service_database.LOCK_SECONDS", 2.0)
+    served = Served(postgres)
+    headers = served.headers(ADMIN)
+
+    async def call_all():
+        transport = httpx.ASGITransport(served.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here", timeout=60) as client:
+            return await asyncio.gather(*(client.get("/api/agents", headers=headers) for _ in range(60)))
+
+    with psycopg.connect(postgres) as other:
+        other.execute("LOCK TABLE sparingly_service.tokens IN ACCESS EXCLUSIVE MODE")
+        began = time.monotonic()
+        replies = asyncio.run(call_all())
+        took = time.monotonic() - began
+    assert {reply.status_code for reply in replies} == {503}
+    assert took < 6.0
+    assert {reply.status_code for reply in asyncio.run(call_all())} == {200}
+    served.service.close()

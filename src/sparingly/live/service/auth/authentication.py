@@ -18,7 +18,7 @@ from fastapi.security import APIKeyCookie, HTTPBearer
 from starlette.requests import HTTPConnection
 
 from sparingly.live.service.auth.sessions import COOKIE, Sessions
-from sparingly.live.service.auth.tokens import UNKNOWN_STALE, Token, Tokens
+from sparingly.live.service.auth.tokens import STALE, UNKNOWN_STALE, Token, Tokens
 from sparingly.live.service.service_limits import ServiceLimits
 from sparingly.live.service.web.error_responses import HTTPError
 
@@ -99,6 +99,7 @@ class Access:
         self._sessions = sessions
         self._calls = TokenBuckets(limits.per_second, limits.burst)
         self._wrong_tokens = TokenBuckets(limits.wrong_per_minute / 60, limits.wrong_per_minute)
+        self._reading: asyncio.Future[None] | None = None
 
     async def identify(self, connection: HTTPConnection) -> Identity | None:
         """Who calls, None for someone who shows nothing; a wrong token is refused."""
@@ -116,16 +117,16 @@ class Access:
     async def is_valid(self, who: Identity) -> bool:
         """Whether the token of someone who was let in still lets anyone in."""
         if self._tokens.is_stale():
-            await asyncio.to_thread(self._tokens.refresh)
+            await self._refresh()
         return self._tokens.by_id(who.token) is not None
 
     async def token(self, secret: str, address: str) -> Token:
         """The token of a secret. Wrong ones are counted by address, and never keep a right one out."""
         if self._tokens.is_stale():
-            await asyncio.to_thread(self._tokens.refresh)
+            await self._refresh()
         token = self._tokens.recall(secret)
         if token is None and self._tokens.is_stale(UNKNOWN_STALE):
-            await asyncio.to_thread(self._tokens.refresh, UNKNOWN_STALE)
+            await self._refresh(UNKNOWN_STALE)
             token = self._tokens.recall(secret)
         if token is None or not token.is_valid(time.time()):
             if self._wrong_tokens.take(network_of(address)):
@@ -133,6 +134,13 @@ class Access:
             why = "has expired" if token is not None else "is unknown or was revoked"
             raise HTTPError(401, f"this token {why}", {"WWW-Authenticate": "Bearer"})
         return token
+
+    async def _refresh(self, seconds: float = STALE) -> None:
+        """Read the tokens again; whoever comes meanwhile waits for the same reading, and for no thread of their own."""
+        loop, reading = asyncio.get_running_loop(), self._reading
+        if reading is None or reading.done() or reading.get_loop() is not loop:
+            self._reading = reading = asyncio.ensure_future(asyncio.to_thread(self._tokens.refresh, seconds))
+        await asyncio.shield(reading)
 
     async def _by_bearer(self, header: str, address: str) -> Identity:
         scheme, _, secret = header.partition(" ")
