@@ -1,42 +1,118 @@
-"""Whatever the OpenAPI description allows, and much that it does not, is answered without an error of ours."""
+"""What the OpenAPI description allows, and what it forbids, singly and in sequence: no request makes the service fail."""
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from hypothesis.stateful import run_state_machine_as_test
+from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from tests.live.served import Served
 
-EXAMPLES = int(os.environ.get("SPARINGLY_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("SPARINGLY_EXAMPLES", "6"))
+SECONDS = 20
+"""The most that a call may take."""
+QUIETLY = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     served = Served(str(tmp_path_factory.mktemp("openapi") / "store"))
+    served.service.agents.create = functools.partial(served.service.agents.create, training="inline")
     served.agent.observe([1, 2, 3], id="a")
     return served
 
 
-def test_no_request_makes_the_service_fail(served):
-    """Nothing fails, and what is answered is what the description says."""
-    statuses = set()
+@pytest.fixture(scope="module")
+def url(served):
     with served.on_a_socket() as url:
-        described = schemathesis.openapi.from_url(f"{url}/openapi.json").exclude(path_regex="/events$")
-        operations = [found.ok() for found in described.get_all_operations()]
-        for operation in operations:
+        yield url
 
-            @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-            @given(case=operation.as_strategy())
-            def holds(case):
-                response = case.call(headers=served.headers("admin"))
-                statuses.add(response.status_code)
-                assert response.status_code < 500, response.text
+
+@pytest.mark.parametrize("mode", GenerationMode)
+def test_no_request_makes_the_service_fail(served, url, mode):
+    """Nothing fails, and what is answered is what the description says; what it forbids is refused in one line."""
+    statuses = set()
+    described = schemathesis.openapi.from_url(f"{url}/openapi.json").exclude(path_regex="/events$")
+    operations = [found.ok() for found in described.get_all_operations()]
+    if mode is GenerationMode.NEGATIVE:
+        operations = [one for one in operations if one.body or list(one.query) or list(one.path_parameters)]
+    for operation in operations:
+
+        @settings(max_examples=EXAMPLES, **QUIETLY)
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def holds(case):
+            response = case.call(headers=served.headers("admin"), timeout=SECONDS)
+            statuses.add(response.status_code)
+            assert response.status_code < 500, response.text
+            if mode is GenerationMode.POSITIVE:
                 case.validate_response(response, checks=[response_schema_conformance])
+            elif response.status_code >= 400:
+                assert set(response.json()) == {"error"}
 
-            holds()
+        holds()
     assert len(operations) > 20
     assert {200, 404, 422} <= statuses
+
+
+ANY_TICKET = ("answer", "correct", "skip", "dont-know", "release", "renew", "undo", "withdraw")
+
+
+def linked(description):
+    """What is done with tickets, narrowed to calls that get somewhere, and linked by the tickets' ids."""
+    description = copy.deepcopy(description)
+    at = "/api/agents/{agent}"
+    kept = ("observations", "questions", "ticket", "history", "statistics", *ANY_TICKET)
+    description["paths"] = {f"{at}/{name}": description["paths"][f"{at}/{name}"] for name in kept}
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            operation["operationId"] = f"{method} {path.rpartition('/')[2]}"
+            for parameter in operation["parameters"]:
+                if parameter["name"] == "agent":
+                    parameter["schema"] = {"enum": ["default"]}
+    number = {"type": "number", "minimum": -1e6, "maximum": 1e6}
+    features = {"type": "array", "items": number, "minItems": 3, "maxItems": 3}
+    description["components"]["schemas"]["ObservationIn"]["properties"]["features"] = features
+    for source, where in (("post observations", "id"), ("post answer", "ticket"), ("post questions", "questions/0/id")):
+        path = f"{at}/{source.split()[1]}"
+        links = {}
+        for name in ANY_TICKET:
+            body = {"ticket": f"$response.body#/{where}"} | ({"label": "dog"} if name in ("answer", "correct") else {})
+            links[name] = {
+                "operationId": f"post {name}",
+                "parameters": {"path.agent": "default"},
+                "requestBody": body,
+            }
+        links["ticket"] = {
+            "operationId": "get ticket",
+            "parameters": {"path.agent": "default", "query.ticket": f"$response.body#/{where}"},
+        }
+        description["paths"][path]["post"]["responses"]["200"]["links"] = links
+    return description
+
+
+def test_no_sequence_of_requests_makes_the_service_fail(served, url):
+    """Observe, lease, answer, correct, undo, withdraw in any order: the ids of one reply go into the next calls."""
+    description = schemathesis.openapi.from_dict(linked(served.app.openapi()))
+    description.config.update(base_url=url)
+    seen = set()
+
+    class Machine(description.as_state_machine()):
+        def get_call_kwargs(self, case):
+            return {"headers": served.headers("admin"), "timeout": SECONDS}
+
+        def validate_response(self, response, case, **more):
+            seen.add((case.operation.path.rpartition("/")[2], response.status_code))
+            assert response.status_code < 500, response.text
+            case.validate_response(response, checks=[response_schema_conformance])
+
+    run_state_machine_as_test(Machine, settings=settings(max_examples=2 * EXAMPLES, stateful_step_count=12, **QUIETLY))
+    worked = {name for name, status in seen if status == 200}
+    assert {"observations", "questions", "answer", "undo", "withdraw"} <= worked, sorted(seen)
+    assert 409 in {status for _, status in seen}
