@@ -1,4 +1,4 @@
-"""What the OpenAPI description allows, and what it forbids, singly and in sequence: no request makes the service fail."""
+"""What the OpenAPI description allows and what it forbids, singly and in sequence, never makes the service fail."""
 
 from __future__ import annotations
 

@@ -190,3 +190,20 @@ def test_sixty_callers_wait_for_one_reading_of_the_tokens(postgres, monkeypatch)
     assert took < 6.0
     assert {reply.status_code for reply in asyncio.run(call_all())} == {200}
     served.service.close()
+
+
+def test_a_backup_made_under_way_is_a_whole_service(served, ask, tmp_path):
+    """What docs/running.md says: SQLite's own backup of each file, while the service runs; put back, it goes on."""
+    for i in range(5):
+        observed(ask, id=f"before {i}")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in (tmp_path / "store").glob("*.db"):
+        with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy / file.name)) as target:
+            source.backup(target)
+    observed(ask, id="after")
+    restored = Service(str(copy))
+    assert [entry.id for entry in restored.agents.get("default").history()] == [f"before {i}" for i in range(5)]
+    assert restored.tokens.check(served.tokens[ADMIN]).role == ADMIN
+    restored.agents.get("default").observe([1, 2, 3])
+    restored.close()
