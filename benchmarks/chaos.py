@@ -106,7 +106,7 @@ class Clients:
                     if len(ids) == 1
                     else (f"{AT}/observations/batch", {"observations": block})
                 )
-                if i % 7 == 0:
+                if i % 5 == 1:
                     self._send_nonsense(http, chance.choice(MALFORMED))
                 reply = self._until_done(http, path, body, chance, ids)
                 for ticket in () if reply is None else reply.get("tickets", [reply]):
