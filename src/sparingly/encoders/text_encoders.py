@@ -70,8 +70,11 @@ class TextEncoder:
         self._kept: OrderedDict[bytes, Vectors] = OrderedDict()
         self._lock = threading.Lock()
         self.width = 0
-        self._probe = self._vectors([PROBE])[0]
-        self.width = len(self._probe)
+        probe = self._vectors([PROBE])[0]
+        self.width = len(probe)
+        shown = [round(float(number), 4) for number in probe[:_SHOWN]]
+        self.identity: dict[str, Any] = {"name": name, "version": version, "width": self.width, "probe": shown}
+        """What is kept with an agent: plain values by which the encoder is recognised."""
 
     def __call__(self, texts: Sequence[Any]) -> Vectors:
         """The vectors of some texts, `[texts, width]`."""
@@ -113,15 +116,11 @@ class TextEncoder:
             raise EncodingError(f"encoder {self.name} returned {value} for the text {briefly(texts[bad])}")
         return vectors
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What is kept with an agent: plain values by which the encoder is recognised."""
-        probe = [round(float(number), 4) for number in self._probe[:_SHOWN]]
-        return {"name": self.name, "version": self.version, "width": self.width, "probe": probe}
-
     def check_identity(self, kept: Mapping[str, Any]) -> None:
         """Refuse to go on with vectors that another encoder has made."""
         ours = self.identity
+        if ours == kept:
+            return
         same = (ours["name"], ours["width"]) == (kept["name"], kept["width"])
         if not same or not np.allclose(ours["probe"], kept["probe"], rtol=1e-2, atol=1e-3):
             raise EncodingError(f"the texts were encoded by {described(kept)}, and this is {described(ours)}")
