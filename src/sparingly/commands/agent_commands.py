@@ -40,6 +40,7 @@ def create(
     max_per_hour: Annotated[int | None, typer.Option(help="Questions that may be asked in an hour.")] = None,
     max_per_day: Annotated[int | None, typer.Option(help="Questions that may be asked in a day.")] = None,
     audit_rate: Annotated[float, typer.Option(help="The share of questions asked at random.")] = 0.0,
+    retention_days: Annotated[float | None, typer.Option(help="Days after which payloads are erased.")] = None,
 ) -> None:
     """Make an agent."""
     from sparingly.live.agent.agent import Agent
@@ -58,6 +59,7 @@ def create(
         max_per_hour=max_per_hour,
         max_per_day=max_per_day,
         audit_rate=audit_rate,
+        retention_days=retention_days,
     )
     typer.echo(f"{place}: {len(made.classes)} classes, strategy {made.settings.strategy}")
     made.close()
@@ -167,6 +169,16 @@ def check(
     typer.echo(f"{place} is {'whole' if report.ok else 'damaged'}")
     if not report.ok:
         raise typer.Exit(1)
+
+
+@agent.command()
+def erase(place: Place, tickets: Annotated[list[str], typer.Argument(help="The ids of tickets.")]) -> None:
+    """Erase what tickets show of a person: payloads and features, and what was learned from them."""
+    from sparingly.live.agent.agent import Agent
+
+    with Agent.open(place) as opened:
+        opened.erase(*tickets)
+    typer.echo(f"{place}: {len(tickets)} erased")
 
 
 @agent.command("list")

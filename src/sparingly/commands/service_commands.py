@@ -51,6 +51,7 @@ def serve(
     lease: Annotated[float, typer.Option(help="Seconds for which a question is leased to one person.")] = 600.0,
     max_lease: Annotated[float, typer.Option(help="Seconds for which a call may lease one at the most.")] = 3600.0,
     max_leases: Annotated[int, typer.Option(help="Questions that one person may hold at a time.")] = 100,
+    retention_days: Annotated[float | None, typer.Option(help="Days after which payloads are erased.")] = None,
     insecure_cookie: Annotated[
         bool, typer.Option("--insecure-cookie", help="Let the session's cookie travel over plain HTTP.")
     ] = False,
@@ -77,7 +78,7 @@ def serve(
     proxies = [server.checked_network(proxy) for proxy in trusted_proxy or ()]
     admin = server.chosen_secret(admin_token_file)
     listener = server.listen(host, port)
-    service = Service(store, limits, secure_cookie=not insecure_cookie)
+    service = Service(store, limits, secure_cookie=not insecure_cookie, retention_days=retention_days)
     chosen = {"query_cost": query_cost, "strategy": strategy, "audit_rate": audit_rate, "reveal": reveal}
     chosen |= {"costs": stated_costs(costs, cost), "max_open": max_open, "max_per_day": max_per_day}
     with service.database.starting():

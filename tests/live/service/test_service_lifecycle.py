@@ -153,3 +153,35 @@ def test_an_agent_in_postgresql_is_deleted_with_its_schema(postgres):
     with psycopg.connect(postgres) as connection:
         found = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'agent%'").fetchall()
     assert found == []
+
+
+def test_a_ticket_is_erased_by_an_admin(ask, served, tmp_path):
+    ticket = observed(ask, payload={"text": "the name of a person"})
+    ask(EXPERT, "POST", f"{AT}/answer", {"ticket": ticket, "label": "dog"})
+    assert ask(EXPERT, "POST", f"{AT}/erase", {"ticket": ticket}).status_code == 403
+    assert ask(ADMIN, "POST", f"{AT}/erase", {"ticket": ticket}).json()["status"] == "erased"
+    assert ask(ADMIN, "POST", f"{AT}/erase", {"ticket": "none"}).status_code == 404
+    (entry,) = ask(ADMIN, "GET", f"{AT}/history").json()["tickets"]
+    assert (entry["erased"], entry["label"]) == ("everything", "dog")
+    assert ask(EXPERT, "POST", f"{AT}/undo", {"ticket": ticket}).status_code == 409
+    assert deeds(ask)[0] == "erased"
+    files = (tmp_path / "store").glob("default.agent.db*")
+    assert not any(b"the name of a person" in file.read_bytes() for file in files)
+
+
+def test_the_service_erases_payloads_of_agents_that_have_no_time_of_their_own(tmp_path):
+    served = Served(str(tmp_path), retention_days=10)
+    old = time.time() - 20 * 86400
+    served.agent._runtime.clock = lambda: old
+    served.agent.observe([1, 2, 3], id="old", payload="seen")
+    served.agent._runtime.clock = time.time
+    served.service._apply_retention()
+    assert served.agent.ticket("old").erased == "payload"
+    served.service.close()
+
+
+def test_the_retention_time_is_an_admins_to_set(ask, served):
+    assert ask(ADMIN, "PUT", f"{AT}/retention", {"days": 30}).status_code == 200
+    assert served.agent.settings.retention_days == 30
+    assert ask(ADMIN, "PUT", f"{AT}/retention", {"days": -1}).status_code == 422
+    assert deeds(ask)[0] == "set retention"

@@ -98,6 +98,8 @@ MAY = {
     ("POST", "/api/agents"): {ADMIN},
     ("GET", "/api/agents/{agent}"): ANY,
     ("DELETE", "/api/agents/{agent}"): {ADMIN},
+    ("PUT", "/api/agents/{agent}/retention"): {ADMIN},
+    ("POST", "/api/agents/{agent}/erase"): {ADMIN},
     ("POST", "/api/agents/{agent}/state/{what}"): {ADMIN},
     ("POST", "/api/agents/{agent}/rename"): {ADMIN},
     ("PUT", "/api/agents/{agent}/reveal"): {ADMIN},

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.games import Game
 from sparingly.live.agent import answers, leases
-from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits, made_settings
+from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits, checked_retention, made_settings
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.features import given_encoder, rows
 from sparingly.live.agent.observations import ObserveCall
@@ -44,7 +44,7 @@ class Agent:
     """Announces a class for each observation or asks a person, who answers when there is time.
 
     Everything that was returned is on disk before it is returned. An agent made where one with the same settings
-    already is continues it, with the limits, `keep` and `training` that are given now.
+    already is continues it, with the limits, `keep`, `retention_days` and `training` given now.
 
     Parameters
     ----------
@@ -81,11 +81,12 @@ class Agent:
         right; the default strategy asks such questions by itself.
     keep
         For how many events back an answer can be unlearned exactly.
+    retention_days
+        Days after which payloads are erased; never when left out.
     clock
         The time in seconds; another one for tests.
     busy_timeout
-        The most seconds that a call waits for its turn, after which it fails and nothing of it is kept; as long as it
-        takes when left out.
+        The most seconds that a call waits for its turn, then nothing of it is kept; for ever when left out.
 
     Examples
     --------
@@ -123,6 +124,7 @@ class Agent:
         max_per_day: int | None = None,
         audit_rate: float = 0.0,
         keep: int = 20_000,
+        retention_days: float | None = None,
         clock: Callable[[], float] = time.time,
         busy_timeout: float | None = None,
     ) -> None:
@@ -144,6 +146,7 @@ class Agent:
             limits=QuestionLimits(max_open, max_per_hour, max_per_day),
             audit_rate=audit_rate,
             keep=keep,
+            retention_days=retention_days,
         )
         if not backend_of(path).exists():
             Store.create(path, settings, state=None if instance is None else Learner(instance).state())
@@ -169,8 +172,6 @@ class Agent:
         texts = given_encoder(encoder)
         agent._runtime = AgentRuntime(Store.open(path), strategy, None, training, clock, busy_timeout, texts)
         return agent
-
-    # observations
 
     def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
         """Decide on one observation; the ticket is on disk when it is returned.
@@ -201,8 +202,6 @@ class Agent:
     def scores(self, X: Any) -> NDArray[np.float64]:
         """How likely each class is held to be by now, `[block, class]`: the larger, the likelier; nothing is kept."""
         return self._runtime.scores(rows(X))
-
-    # answers
 
     def answer(
         self,
@@ -263,7 +262,17 @@ class Agent:
 
         return self._runtime.change(ticket_id, lambda c, row, now: answers.reopened(c, row, expert, now), audit, lease)
 
-    # questions
+    def erase(self, *ticket_ids: str, audit: AuditLine | None = None) -> None:
+        """Erase payloads and features of tickets, and unlearn them; their counts stay, an open question does not."""
+        self._runtime.erase(ticket_ids, audit)
+
+    def apply_retention(self, days: float | None = None) -> int:
+        """Erase payloads older than `retention_days`, or `days` if there are none; opening and observing do so, too."""
+        return self._runtime.apply_retention(days)
+
+    def set_retention(self, days: float | None, *, audit: AuditLine | None = None) -> None:
+        """Change after how many days payloads are erased."""
+        self._runtime.change_settings({"retention_days": checked_retention(days)}, audit)
 
     def questions(
         self, expert: str | None = None, *, limit: int | None = 1, lease_seconds: float = 600.0
@@ -321,8 +330,6 @@ class Agent:
         """How many questions are open."""
         return self._runtime.queries.count_open()
 
-    # history and statistics
-
     def ticket(self, ticket_id: str) -> Entry:
         """One ticket as it stands."""
         return self._runtime.queries.ticket(ticket_id)
@@ -360,26 +367,19 @@ class Agent:
         """How many events the journal has: every observation, answer, skip and correction is one."""
         return self._runtime.queries.count_events()
 
-    # the audit trail
-
     @property
     def has_audit_lines(self) -> bool:
         """Whether there may be audit lines that were not copied yet."""
         return self._runtime.has_audit_lines
 
     def copy_audit_lines(self, copy: Callable[[list[dict[str, Any]]], None]) -> None:
-        """Call `copy` with the audit lines that were kept, oldest first, and forget them when it returns.
-
-        A crash in between hands a line out again, with the same `id`.
-        """
+        """Call `copy` with the audit lines, oldest first, and forget them then; after a crash some come again."""
         self._runtime.copy_audit_lines(copy)
 
     def check_writable(self) -> None:
         """Raise what keeps the database from being written now; nothing of the agent is changed."""
         with self._runtime.writing() as connection:
             write_meta(connection, WRITE_CHECK, time.time())
-
-    # opening and closing
 
     @property
     def classes(self) -> tuple[Label, ...]:

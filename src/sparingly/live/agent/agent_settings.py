@@ -59,6 +59,7 @@ class AgentSettings:
     training: str = "inline"
     audit_rate: float = 0.0
     keep: int = 20_000
+    retention_days: float | None = None
     limits: QuestionLimits = field(default_factory=QuestionLimits)
     shape: tuple[int, ...] | None = None
     names: tuple[str, ...] | None = None
@@ -138,6 +139,7 @@ def made_settings(
     limits: QuestionLimits,
     audit_rate: float,
     keep: int,
+    retention_days: float | None,
 ) -> AgentSettings:
     """The settings of a new agent; the parameters are those of `Agent`."""
     instance = strategy if isinstance(strategy, Strategy) else None
@@ -171,6 +173,7 @@ def made_settings(
         training=checked_training(training),
         audit_rate=_rate(audit_rate),
         keep=keep,
+        retention_days=checked_retention(retention_days),
         limits=limits,
         encoder=None if encoder is None else encoder.name,
     ).with_schema(stated)
@@ -333,6 +336,14 @@ def checked_training(training: str) -> str:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_LARGE
+
+
+def checked_retention(days: float | None) -> float | None:
+    if days is None:
+        return None
+    if isinstance(days, bool) or not isinstance(days, int | float) or not 0 < days < 1e6:
+        raise AgentError(f"retention_days is {shortened(days)}: it must be a positive number of days, or None")
+    return float(days)
 
 
 def _rate(rate: float) -> float:

@@ -18,6 +18,7 @@ from sparingly.live.agent.errors import AgentError, ConflictError, checked_text,
 from sparingly.live.agent.features import Schema, Vector, digest, shown
 from sparingly.live.agent.ticket_records import ANNOUNCED, OPEN, Label, Payload, Ticket, checked_payload, payload_row
 from sparingly.live.store import journal
+from sparingly.live.store.erasure import NO_FEATURES
 from sparingly.live.store.journal import bulk_insert
 from sparingly.live.store.tables import observations, payloads, tickets
 from sparingly.strategies.strategy import Decision
@@ -115,7 +116,7 @@ def fresh(
                 raise AgentError(f"id {name!r} is of the form that the agent gives itself: choose another")
             new[name] = observation
             order.append(observation)
-        elif bytes(earlier) != digest(observation.x):
+        elif bytes(earlier) not in (NO_FEATURES, digest(observation.x)):
             raise ConflictError(f"id {name!r} stands for an observation with other features")
     return order
 

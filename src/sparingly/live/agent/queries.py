@@ -129,4 +129,5 @@ def entry_of(row: Any, settings: AgentSettings, game: Game) -> Entry:
         at=row.at,
         expert=row.expert if row.closed is not None else None,
         closed=row.closed,
+        erased=getattr(row, "erased", None),
     )

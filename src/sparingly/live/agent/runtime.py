@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -17,13 +18,13 @@ from sparingly.encoders.text_encoders import kept_encoder
 from sparingly.live.agent import answers, observations
 from sparingly.live.agent.agent_settings import AgentSettings, checked_training, try_strategy
 from sparingly.live.agent.batching import BatchingQueue
-from sparingly.live.agent.errors import AgentError, StoreError
+from sparingly.live.agent.errors import AgentError, ConflictError, StoreError
 from sparingly.live.agent.features import Schema
 from sparingly.live.agent.observations import Observation, ObserveCall
 from sparingly.live.agent.queries import AgentQueries
 from sparingly.live.agent.ticket_records import Ticket
 from sparingly.live.agent.turn_lock import TurnLock
-from sparingly.live.store import audit_outbox
+from sparingly.live.store import audit_outbox, erasure
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.store import Store
 from sparingly.live.training.background import choose_decider
@@ -33,6 +34,9 @@ from sparingly.strategies.strategy import Strategy
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+RETENTION_SECONDS = 60.0
+"""Seconds between two looks for payloads that are to be erased."""
 
 
 class AgentRuntime:
@@ -73,6 +77,7 @@ class AgentRuntime:
         self.lock = TurnLock(busy_timeout)
         self._closed: str | None = None
         self.has_audit_lines = True
+        self._retained_at = float("-inf")
         self.queue: BatchingQueue[ObserveCall, list[Ticket]] = BatchingQueue(self._serve, self.lock)
         self._decider: Decider | None = None
         self.queries = AgentQueries(store, self.reading, clock)
@@ -89,6 +94,7 @@ class AgentRuntime:
                 with store.reading() as connection:
                     self.decider.follow(connection, store.head(connection))
                 self.decider.keep_snapshot_if_due()
+            self._apply_retention_if_due()
         except BaseException:
             store.close()
             raise
@@ -143,6 +149,8 @@ class AgentRuntime:
             now = self.clock()
             with self.store.writing() as connection:
                 row = answers.find(connection, ticket_id)
+                if row.erased == erasure.EVERYTHING:
+                    raise ConflictError(f"ticket {row.id!r} was erased: nothing can be done with it")
                 change = rule(connection, row, now)
                 head = self.store.head(connection) + 1
                 if change is not None:
@@ -154,6 +162,48 @@ class AgentRuntime:
             if change is not None:
                 self._learn(head)
             return result
+
+    def erase(self, ticket_ids: Sequence[str], audit: AuditLine | None) -> None:
+        """Erase what tickets show of a person, unlearn it, and overwrite it on disk."""
+        with self.lock:
+            self._check_open()
+            now = self.clock()
+            with self.store.writing() as connection:
+                rows = [answers.find(connection, ticket_id) for ticket_id in ticket_ids]
+                head = self.store.head(connection)
+                last = erasure.erase(connection, rows, head, now)
+                if audit is not None:
+                    for row in rows:
+                        audit_outbox.add(connection, audit, row.id, now)
+            self.has_audit_lines |= audit is not None
+            if last > head:
+                self._learn(last)
+        self.store.backend.purge(self.store.engine)
+
+    def change_settings(self, now: dict[str, Any], audit: AuditLine | None) -> None:
+        """Change settings of the open agent."""
+        with self.writing() as connection:
+            changed = self.store.write_settings(connection, now)
+            if audit is not None:
+                audit_outbox.add(connection, audit, None, self.clock())
+        self.store.settings = changed
+        self.has_audit_lines |= audit is not None
+
+    def apply_retention(self, days: float | None = None) -> int:
+        """Erase the payloads that are older than the agent's retention time, or than `days` if it has none."""
+        own = self.store.settings.retention_days
+        self._retained_at = time.monotonic()
+        days = own if own is not None else days
+        count = 0
+        while days is not None:
+            with self.writing() as connection:
+                erased = erasure.erase_payloads(connection, self.clock() - 86400 * days)
+            count += erased
+            if not erased:
+                break
+        if count:
+            self.store.backend.purge(self.store.engine)
+        return count
 
     def copy_audit_lines(self, copy: Callable[[list[dict[str, Any]]], None]) -> None:
         """Hand the lines of the outbox to whoever keeps them, and forget those; the same line may be handed out again.
@@ -206,7 +256,17 @@ class AgentRuntime:
             raise
         decider.commit(head + len(written))
         decider.keep_snapshot_if_due()
+        self._apply_retention_if_due()
         return observations.tickets_of(requests, errors, accepted, written, there, self.store.settings.classes)
+
+    def _apply_retention_if_due(self) -> None:
+        """Called between two calls of the agent; a failure is only logged, since the next time makes up for it."""
+        if self.store.settings.retention_days is None or time.monotonic() - self._retained_at < RETENTION_SECONDS:
+            return
+        try:
+            self.apply_retention()
+        except StoreError as error:
+            log.warning("payloads were not erased yet: %s", error)
 
     def _read(self, call: ObserveCall) -> list[Observation] | Exception:
         """One call's observations; whatever is wrong with its content is the error of this call alone."""

@@ -99,6 +99,8 @@ class Entry(TicketRecord):
     at: float
     expert: str | None
     closed: float | None
+    erased: str | None = None
+    """What of it was erased: "payload", or "everything" that was observed."""
 
 
 @dataclass(frozen=True, slots=True)

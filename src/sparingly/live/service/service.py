@@ -14,6 +14,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 from fastapi import Depends, Path, Request
 
 from sparingly.live.agent.agent import Agent
+from sparingly.live.agent.agent_settings import checked_retention
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.ticket_records import Ticket
 from sparingly.live.service.agent_directory import Agents
@@ -38,7 +39,14 @@ T = TypeVar("T")
 class Service:
     """The parts of a running service."""
 
-    def __init__(self, place: str, limits: ServiceLimits | None = None, *, secure_cookie: bool = True) -> None:
+    def __init__(
+        self,
+        place: str,
+        limits: ServiceLimits | None = None,
+        *,
+        secure_cookie: bool = True,
+        retention_days: float | None = None,
+    ) -> None:
         self.limits = limits or ServiceLimits()
         self.secure_cookie = secure_cookie
         self.database = ServiceDatabase(place)
@@ -53,7 +61,10 @@ class Service:
         self.events = Events()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
         self.readiness = Readiness(self.database, self.agents)
-        self._housekeeping = Housekeeping({self._copy_audit_lines: 1.0, self.agents.finish_changes: 1.0})
+        self._retention_days = checked_retention(retention_days)
+        self._housekeeping = Housekeeping(
+            {self._copy_audit_lines: 1.0, self.agents.finish_changes: 1.0, self._apply_retention: 60.0}
+        )
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run what may wait for a disk or a database beside the event loop."""
@@ -86,6 +97,11 @@ class Service:
         self._copy_audit_lines()
         self.agents.close()
         self.database.close()
+
+    def _apply_retention(self) -> None:
+        """Erase old payloads; the service's time counts for agents that have none of their own."""
+        for agent in list(self.agents.opened.values()):
+            agent.apply_retention(self._retention_days)
 
     def _copy_audit_lines(self) -> None:
         self.audit.collect_all(lambda agent: agent.has_audit_lines)

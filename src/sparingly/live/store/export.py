@@ -36,19 +36,21 @@ def columns(settings: AgentSettings) -> list[str]:
         names = list(settings.names)
     else:
         names = [f"x{i}" for i in range(_size(settings))]
-    return ["id", *names, "label", "prediction", "asked", "at", "expert"]
+    return ["id", *names, "label", "prediction", "asked", "at", "expert", "erased"]
 
 
 def labelled(connection: Connection, settings: AgentSettings) -> Iterator[list[Any]]:
     """The labelled observations in order, one row each."""
     game = settings.game
     for row in connection.execution_options(yield_per=1000).execute(LABELLED):
-        yield row_of(row, entry_of(row, settings, game))
+        yield row_of(row, entry_of(row, settings, game), _size(settings))
 
 
-def row_of(row: Any, entry: Any) -> list[Any]:
-    features = vector(row.x, (-1,)).tolist()
-    return [entry.id, *features, entry.label, entry.prediction, entry.asks, entry.at, entry.expert]
+def row_of(row: Any, entry: Any, width: int) -> list[Any]:
+    """One row; of an erased observation the features are missing."""
+    features = vector(row.x, (-1,)).tolist() if row.x else [None] * width
+    told = [entry.label, entry.prediction, entry.asks, entry.at, entry.expert]
+    return [entry.id, *features, *told, getattr(row, "erased", None)]
 
 
 def write(path: str | os.PathLike[str], header: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
@@ -101,7 +103,13 @@ def _write_parquet(path: Path, header: Sequence[str], rows: Iterable[Sequence[An
         import pyarrow.parquet as pq
     except ImportError:
         raise AgentError("a .parquet file needs pyarrow: pip install 'sparingly[experiments]'") from None
-    kinds = {"id": pa.string(), "label": pa.string(), "prediction": pa.string(), "expert": pa.string()}
+    kinds = {
+        "id": pa.string(),
+        "label": pa.string(),
+        "prediction": pa.string(),
+        "expert": pa.string(),
+        "erased": pa.string(),
+    }
     kinds |= {"asked": pa.bool_(), "at": pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.float32())) for name in header])
     texts = {i for i, name in enumerate(header) if kinds.get(name) == pa.string()}

@@ -18,7 +18,7 @@ from sparingly.learning import state_files
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.ticket_records import ANSWERED, SKIPPED
 from sparingly.live.store import snapshots as states
-from sparingly.live.store.journal import CORRECTED, OBSERVED, REOPENED
+from sparingly.live.store.journal import CORRECTED, ERASED, OBSERVED, REOPENED
 from sparingly.live.store.salvage import salvage
 from sparingly.live.store.store import Store
 from sparingly.live.store.tables import features_dropped_upto, journal, observations, snapshots, tickets
@@ -109,7 +109,7 @@ def _states_in_journal(connection: Connection) -> dict[int, tuple[str | None, in
             found[ticket] = (None, None)
         elif kind == CORRECTED:
             found[ticket] = (ANSWERED, label)
-        elif kind != SKIPPED or expert is None:
+        elif kind != ERASED and (kind != SKIPPED or expert is None):
             found[ticket] = (kind, label)
     return found
 

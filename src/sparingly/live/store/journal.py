@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Dialect, Table, and_, func, select
 from sparingly.live.agent.features import Vector
 from sparingly.live.store.tables import journal, observations
 
-OBSERVED, CORRECTED, REOPENED = "observed", "corrected", "reopened"
+OBSERVED, CORRECTED, REOPENED, ERASED = "observed", "corrected", "reopened", "erased"
 """The kinds of event; the others are the statuses that they lead to."""
 
 CHUNK = 512
@@ -22,7 +22,7 @@ CHUNK = 512
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a learner needs to know of one event; `x` is None if the features are no longer kept."""
+    """What a learner needs to know of one event; `x` is None if the features are no longer kept, empty if erased."""
 
     seq: int
     kind: str

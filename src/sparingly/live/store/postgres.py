@@ -93,6 +93,9 @@ class PostgreSQL:
     def quick_check(self, engine: Engine) -> None:
         """PostgreSQL looks after its own files."""
 
+    def purge(self, engine: Engine) -> None:
+        """Nothing to do: PostgreSQL overwrites deleted rows when it vacuums."""
+
     def lock_journal(self, connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(1, :key)"), {"key": _signed(self._key)})
 

@@ -119,6 +119,16 @@ class SQLite:
         if found != "ok":
             raise self.explain(ValueError(f"corrupt: {' '.join(found.split())}"))
 
+    def purge(self, engine: Engine) -> None:
+        """Overwrite what was deleted in the file itself, and empty the write-ahead log, which still has it."""
+        connection = engine.raw_connection()
+        try:
+            connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.Error as error:
+            raise self.explain(error) from None
+        finally:
+            connection.close()
+
     def lock_journal(self, connection: Connection) -> None:
         """Nothing to do: BEGIN IMMEDIATE has taken the only right to write."""
 
@@ -147,6 +157,7 @@ def _prepare(connection: sqlite3.Connection, record: Any) -> None:
     connection.isolation_level = None
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA journal_size_limit=67108864")
+    connection.execute("PRAGMA secure_delete=ON")
 
 
 def _begin(connection: Connection) -> None:

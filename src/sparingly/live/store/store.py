@@ -39,6 +39,7 @@ class Backend(Protocol):
     def claim(self) -> None: ...
     def release(self) -> None: ...
     def quick_check(self, engine: Engine) -> None: ...
+    def purge(self, engine: Engine) -> None: ...
     def lock_journal(self, connection: Connection) -> None: ...
     def holds_learner_lock(self) -> bool: ...
     def explain(self, error: BaseException) -> StoreError: ...
@@ -137,12 +138,19 @@ class Store:
         self.settings = completed.with_game_of(self.settings)
 
     def adjust(self, asked_for: AgentSettings) -> None:
-        """Take over what may change while an agent lives: its limits, what it keeps, how it trains."""
-        now: dict[str, Any] = {"limits": asked_for.limits, "keep": asked_for.keep, "training": asked_for.training}
+        """Take over what may change while an agent lives: its limits, what it keeps and how long, how it trains."""
+        changeable = ("limits", "keep", "training", "retention_days")
+        now = {name: getattr(asked_for, name) for name in changeable}
         if replace(self.settings, **now) != self.settings:
             with self.writing() as connection:
-                self.settings = replace(AgentSettings.from_json(read_meta(connection, "settings")), **now)
-                write_meta(connection, "settings", self.settings.to_json())
+                changed = self.write_settings(connection, now)
+            self.settings = changed
+
+    def write_settings(self, connection: Connection, now: dict[str, Any]) -> AgentSettings:
+        """Write changed settings; returns all of them, which count once the transaction has ended."""
+        changed = replace(AgentSettings.from_json(read_meta(connection, "settings")), **now)
+        write_meta(connection, "settings", changed.to_json())
+        return changed
 
     def close(self) -> None:
         self.engine.dispose()

@@ -17,6 +17,7 @@ from sparingly.learning import state_files
 from sparingly.live.agent.errors import DamagedError, StoreError
 from sparingly.live.agent.features import Vector
 from sparingly.live.store import journal, snapshots
+from sparingly.live.store.erasure import NO_FEATURES
 from sparingly.live.store.journal import Event
 from sparingly.live.store.store import Store
 from sparingly.live.store.tables import features_dropped_upto
@@ -114,6 +115,8 @@ class Learner:
     def _see(self, events: Sequence[Event]) -> None:
         waiting: list[Vector] = []
         for event in events:
+            if event.x == NO_FEATURES:
+                continue
             if event.kind == journal.OBSERVED:
                 waiting.append(self._features(event))
             elif event.teaches:
@@ -247,7 +250,7 @@ class FollowingDecider:
         if self._position != head:
             self._strategy.advance(journal.count_observed(connection, self._position, head))
             for event in journal.teaching(connection, self._position, head):
-                if event.x is not None and event.action is not None and event.symbol is not None:
+                if event.x and event.action is not None and event.symbol is not None:
                     symbol = self._strategy.game.symbols(event.action)[event.symbol]
                     self._strategy.learn(journal.vector(event.x, self._strategy.shape), event.action, symbol)
             self._position = head

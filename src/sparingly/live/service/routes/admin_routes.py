@@ -11,6 +11,7 @@ from fastapi import APIRouter, Path
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError, shortened
 from sparingly.live.service.agent_registry import ACTIVE
+from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.expiry import expiry
 from sparingly.live.service.auth.tokens import ADMIN, ROLES
@@ -18,10 +19,13 @@ from sparingly.live.service.routes.wire_models import (
     AgentIn,
     AgentOut,
     AgentsOut,
+    DoneOut,
     NewTokenOut,
     RenameIn,
+    RetentionIn,
     RevealIn,
     StateOut,
+    TicketIn,
     TokenIn,
     TokensOut,
 )
@@ -79,6 +83,20 @@ async def rename_agent(body: RenameIn, agent: Name, here: Here, who: Admin) -> J
     """Give an agent another name; tokens that are limited to it keep it."""
     await here.call(here.agents.registry.rename, agent, body.name, who)
     return {"name": body.name, "state": (await here.call(here.agents.registry.find, body.name)).state}
+
+
+@router.put("/agents/{agent}/retention", response_model=AgentOut)
+async def set_retention(body: RetentionIn, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
+    """Say after how many days payloads are erased."""
+    await here.call(the_agent.set_retention, body.days, audit=line_of(who, "set retention", body.days))
+    return await here.call(_described, here, agent, the_agent)
+
+
+@router.post("/agents/{agent}/erase", response_model=DoneOut)
+async def erase(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
+    """Erase what a ticket shows of a person: its payload and features, and what was learned from them."""
+    await here.call(the_agent.erase, body.ticket, audit=line_of(who, "erased"))
+    return {"ticket": body.ticket, "status": "erased"}
 
 
 @router.delete("/agents/{agent}", response_model=StateOut)

@@ -164,6 +164,7 @@ class AgentIn(Strict):
     max_per_day: Count | None = None
     audit_rate: StrictFloat = Field(0.0, ge=0, le=1)
     reveal: Literal["after", "before", "never"] = "after"
+    retention_days: Annotated[StrictInt | StrictFloat, Field(gt=0, lt=1e6)] | None = None
 
 
 class RevealIn(Strict):
@@ -187,6 +188,10 @@ class AgentsOut(BaseModel):
     agents: list[str]
     states: dict[str, Literal["paused", "archived", "damaged"]] | None = Field(None, description="Of those not active.")
     failures: dict[str, str] | None = Field(None, description="Why an agent is damaged, for admins.")
+
+
+class RetentionIn(Strict):
+    days: Annotated[StrictInt | StrictFloat, Field(gt=0, lt=1e6)] | None = Field(description="None for ever.")
 
 
 class RenameIn(Strict):
