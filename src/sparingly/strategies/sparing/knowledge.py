@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,8 +15,9 @@ from sparingly.learning.label_memory import Memory
 from sparingly.learning.scaling import Reservoir
 from sparingly.strategies.sparing.beliefs import Beliefs
 from sparingly.strategies.sparing.open_questions import OpenQuestion
+from sparingly.strategies.sparing.panel import NO_ANSWER, Panel
 from sparingly.strategies.sparing.purchase import FIRST, ExpectedCosts
-from sparingly.strategies.sparing.worth import Worth
+from sparingly.strategies.sparing.worth import DISCOUNT, MOST_OWN, PANEL_DISCOUNT, Worth
 from sparingly.strategies.strategy import NEVER
 
 GROWTH = 1.5
@@ -68,7 +69,7 @@ class Bought:
     """Observations `x`, classes `y` and folds, when each was `asked` about and how many `labels` there were then.
 
     Also `value`, the disagreement, and `soft`, the expected cost of what was believed: both as of then, nan before
-    there was a model.
+    there was a model. And the `answers` of experts who may be wrong, where there are such.
 
     >>> bought = Bought(folds=2)
     >>> for k in range(4):
@@ -78,8 +79,8 @@ class Bought:
     ([0, 0, 1], [0, 2, 3], [0, 1, 0])
     """
 
-    def __init__(self, folds: int) -> None:
-        self.folds = folds
+    def __init__(self, folds: int, experts: int = 0) -> None:
+        self.folds, self.experts = folds, experts
         self._memory = Memory()
 
     def __len__(self) -> int:
@@ -94,8 +95,22 @@ class Bought:
         if question is not None:
             asked, labels, value = question.clock, question.labels, question.value
             soft = float(question.probability @ costs[:, y]) if not math.isnan(value) else math.nan
-        row = {"y": y, "fold": len(self) % self.folds, "asked": asked, "labels": labels, "soft": soft, "value": value}
+        row: dict[str, Any] = {
+            "y": y,
+            "fold": len(self) % self.folds,
+            "asked": asked,
+            "labels": labels,
+            "soft": soft,
+            "value": value,
+        }
+        if self.experts:
+            row["answers"] = (question.answers if question is not None else ()) or (NO_ANSWER,) * self.experts
         self._memory.append(x=x, **{name: torch.tensor(one) for name, one in row.items()})
+
+    def disregard(self, expert: int, since: int) -> None:
+        """Keep no answer of an expert from before a round."""
+        if len(self):
+            self["answers"][self["asked"] < since, expert] = NO_ANSWER
 
     def forget(self, classes: list[int], since: int) -> None:
         """Keep no label of some classes that was asked for before a round."""
@@ -129,21 +144,44 @@ class Knowledge:
         The costs of the game.
     beliefs
         The models.
+    panel
+        The experts who may be wrong, if there are any: what they said is part of what is known of an observation.
     learnability
         Without it, what labels have taught is not measured: `Worth` keeps its prior.
     """
 
-    def __init__(self, expected_costs: ExpectedCosts, beliefs: Beliefs, *, learnability: bool = True) -> None:
+    def __init__(
+        self,
+        expected_costs: ExpectedCosts,
+        beliefs: Beliefs,
+        *,
+        panel: Panel | None = None,
+        learnability: bool = True,
+    ) -> None:
         self.expected_costs, self.beliefs, self.learnability = expected_costs, beliefs, learnability
-        self.bought = Bought(beliefs.members)
+        self.panel = panel
+        self.bought = Bought(beliefs.members, 0 if panel is None else len(panel))
         self.schedule = RefitSchedule()
         self.worth: Worth | None = None
         """None as long as there is no model."""
         self._stream = Reservoir(1000)
+        self._heard = Reservoir(2000)
+        """A sample of the stream with what experts who may be wrong said of it, where there are such."""
 
     def observe(self, x: Tensor, rng: np.random.Generator) -> None:
         """See an observation of the stream, whether or not it is asked about."""
         self._stream.add(x, rng)
+
+    def hear(self, x: Tensor, answers: Sequence[int], rng: np.random.Generator) -> None:
+        """Keep what experts said of an observation in the end, `NO_ANSWER` where nothing."""
+        self._heard.add(torch.cat([x.flatten(), torch.tensor(answers, dtype=x.dtype)]), rng)
+
+    def disregard(self, expert: int, since: int) -> None:
+        """Keep no answer of an expert from before a round; it has changed."""
+        self.bought.disregard(expert, since)
+        if self._heard.seen:
+            self._heard.rows[:, expert - self.bought.experts] = NO_ANSWER
+            self._heard.renew()
 
     def add(self, x: Tensor, y: int, question: OpenQuestion | None, clock: int) -> None:
         """Keep a label, with what was believed when it was asked for."""
@@ -177,15 +215,31 @@ class Knowledge:
         with torch.no_grad():
             unseen = self.beliefs.fit(sample, X, y, folds, generator)
             seen = self.expected_costs(self.beliefs(sample))
+            if self.panel is not None:
+                unseen, seen = self._after_answers(self.panel, unseen, y, seen)
         now = (unseen * self.expected_costs.costs[:, y].T).sum(1)
         bought = {name: self.bought[name] for name in ("value", "soft", "labels")}
         stream = {"value": torch.tensor(seen["value"]), "risk": torch.tensor(seen["risk"]), "x": sample}
         unit = self.expected_costs.unit or 1.0
-        self.worth = Worth.measure(bought, now, stream, unit=unit, learnability=self.learnability)
+        discount = DISCOUNT if self.panel is None else PANEL_DISCOUNT * min(MOST_OWN, self.panel.alpha) ** 2
+        self.worth = Worth.measure(bought, now, stream, unit=unit, learnability=self.learnability, discount=discount)
         self.schedule = RefitSchedule(n, clock)
+
+    def _after_answers(
+        self, panel: Panel, unseen: Tensor, y: Tensor, seen: dict[str, Any]
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """What is held of labels and of the stream once experts were heard; their reliability by today's beliefs."""
+        unseen = panel.fit(unseen, y, self.bought["answers"])
+        if not self._heard.seen:
+            return unseen, seen
+        rows, answers = self._heard.rows[:, : -len(panel)], self._heard.rows[:, -len(panel) :].long()
+        members = self.beliefs(rows.view(len(rows), *self.bought["x"].shape[1:]))
+        panel.recount(members, answers)
+        return unseen, self.expected_costs(panel.posterior(members, answers))
 
     def state_dict(self) -> dict[str, Any]:
         return {
+            **({} if self.panel is None else {"panel": self.panel.state_dict(), "heard": self._heard.state_dict()}),
             "bought": self.bought.state_dict(),
             "schedule": self.schedule.state_dict(),
             "stream": self._stream.state_dict(),
@@ -200,3 +254,6 @@ class Knowledge:
         self.worth = None if state["worth"] is None else Worth(**state["worth"])
         if self.worth is not None:
             self.beliefs.load_state_dict(state["beliefs"])
+        if self.panel is not None:
+            self.panel.load_state_dict(state["panel"])
+            self._heard.load_state_dict(state["heard"])

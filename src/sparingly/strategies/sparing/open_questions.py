@@ -31,6 +31,10 @@ class OpenQuestion:
         Of each class, `[class]`.
     labels
         How many labels it had.
+    answers
+        What each expert who may be wrong had said, where there are such.
+    random
+        Whether it was a random check, as far as that matters for these.
     """
 
     x: Tensor
@@ -40,6 +44,8 @@ class OpenQuestion:
     value: float
     probability: Tensor
     labels: int
+    answers: tuple[int, ...] = ()
+    random: bool = False
 
 
 class OpenQuestions:
@@ -115,13 +121,21 @@ class OpenQuestions:
             ],
             "x": [q.x for q in self._open],
             "probability": [q.probability for q in self._open],
+            **(
+                {"answers": [[int(q.random), *q.answers] for q in self._open]}
+                if any(q.answers for q in self._open)
+                else {}
+            ),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._open = []
         self._first = self._filled = 0
-        for (clock, announced, known, labels), x, p in zip(
-            state["open"], state["x"], state["probability"], strict=True
+        heard = state.get("answers", [(0,)] * len(state["open"]))
+        for (clock, announced, known, labels), x, p, said in zip(
+            state["open"], state["x"], state["probability"], heard, strict=True
         ):
             risk, value = (math.nan, math.nan) if known is None else known
-            self._open.append(OpenQuestion(x, int(clock), int(announced), float(risk), float(value), p, int(labels)))
+            numbers = (int(clock), int(announced), float(risk), float(value))
+            random, answers = bool(said[0]), tuple(int(one) for one in said[1:])
+            self._open.append(OpenQuestion(x, *numbers, p, int(labels), answers, random))

@@ -23,7 +23,9 @@ CHECK = 0.25
 
 
 class ExpectedCosts:
-    """Costs expected of a label-efficient game with one expert who gives the full label; other games are refused.
+    """Costs expected of a label-efficient game with one expert who gives the full label, or with named experts.
+
+    Other games are refused.
 
     >>> from sparingly import label_efficient
     >>> expectation = ExpectedCosts(label_efficient(2))
@@ -37,17 +39,23 @@ class ExpectedCosts:
 
     def __init__(self, game: Game) -> None:
         n = game.n_outcomes
-        if not game.is_label_efficient or game.n_actions != n + 1 or len(game.symbols(n)) != n:
+        telling = [a for a in range(n, game.n_actions) if len(game.symbols(a)) == n]
+        alone = game.n_actions == n + 1 or len(game.experts) == len(telling)
+        if not game.is_label_efficient or not alone or len(telling) != game.n_actions - n:
             raise ValueError(
-                f"sparing plays label-efficient games with one expert who gives the full label, not {game!r}"
+                "sparing plays label-efficient games with one expert who gives the full label, or with named experts, "
+                f"not {game!r}"
             )
-        self.expert = n
+        gold = [a for a in telling if (expert := game.expert(a)) is None or expert.gold]
+        self.expert = min(gold, key=lambda a: float(game.costs[a].mean()), default=None)
+        """The cheapest action that tells the truth, if there is one."""
         self.costs = torch.from_numpy(game.costs[:n].astype(np.float32))
         """Of announcing each class where each is true, `[class, class]`."""
         self.unit = float(game.costs[:n].max() - game.costs[:n].min())
         """The largest cost of a mistake."""
-        self._price = torch.from_numpy(game.costs[n].astype(np.float32))
-        self._classes = [list(game.feedback[n]).index(symbol) for symbol in game.symbols(n)]
+        asked = n if self.expert is None else self.expert
+        self._price = torch.from_numpy(game.costs[asked].astype(np.float32))
+        self._classes = [list(game.feedback[asked]).index(symbol) for symbol in game.symbols(asked)]
 
     def __call__(self, members: Tensor) -> dict[str, Any]:
         """From probabilities `[member, block, class]`, one entry a row.
@@ -134,6 +142,8 @@ class PurchaseRule:
         partial monitoring, times (1 + novelty) / 2: more often where there is no label near.
     selection
         Without it every observation counts as the average one.
+    most_first
+        At most so many questions are asked whatever the model says.
 
     Examples
     --------
@@ -148,10 +158,11 @@ class PurchaseRule:
     prior_horizon: int = 2000
     audit: float = 0.06
     selection: bool = True
+    most_first: int = START
 
     def __call__(self, offer: Offer, worth: Worth | None) -> tuple[bool, Why]:
         """Whether to buy, and why; `worth` is None as long as there is no model."""
-        start = min(START, max(FIRST, round(START * self.unit / max(offer.price, 1e-9))))
+        start = min(self.most_first, max(FIRST, round(START * self.unit / max(offer.price, 1e-9))))
         if offer.known < start:
             return True, Why("one of the first {start} questions", {"start": start})
         if worth is None:

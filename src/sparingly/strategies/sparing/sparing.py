@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from sparingly.games import Game
@@ -16,9 +17,13 @@ from sparingly.strategies.sparing.beliefs import Beliefs
 from sparingly.strategies.sparing.ensemble import Ensemble
 from sparingly.strategies.sparing.knowledge import Knowledge
 from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
-from sparingly.strategies.sparing.purchase import ExpectedCosts, Offer, PurchaseRule
+from sparingly.strategies.sparing.panel import Panel
+from sparingly.strategies.sparing.purchase import FIRST, ExpectedCosts, Offer, PurchaseRule
 from sparingly.strategies.sparing.watch import Watch
-from sparingly.strategies.strategy import Assessment, Strategy, Why
+from sparingly.strategies.strategy import Assessment, Heard, Strategy, Why
+
+PANEL_CHECKS = 3
+"""Beside experts who may be wrong so many times fewer random questions: their answers check announcements, too."""
 
 
 class Sparing(Strategy):
@@ -34,7 +39,8 @@ class Sparing(Strategy):
     Parameters
     ----------
     game
-        Label-efficient, with any costs, and one expert who gives the full label.
+        Label-efficient, with any costs, and one expert who gives the full label; or with named experts, some of whom
+        may be wrong: how far each is trusted is learned (`Panel`), and in a round several may be asked.
     network, width, members
         "mlp" (six networks of one hidden layer of `width` units, trained as one), "lenet", any module, or a function of
         (shape, outputs); others than "mlp" have three members by default. A kernel regression stands beside each. Or
@@ -61,8 +67,9 @@ class Sparing(Strategy):
     name = "sparing"
     summary = "asks when a label is worth more, over the stream to come, than it costs"
     reference = "sparingly"
-    playable = "label-efficient games with one expert"
+    playable = "label-efficient games with one expert, or with named ones who may be wrong"
     scales = True
+    noisy_experts = True
 
     def __init__(
         self,
@@ -92,8 +99,12 @@ class Sparing(Strategy):
             crossfit=ablation.crossfit,
             seed=seed,
         )
-        self.knowledge = Knowledge(self.expected_costs, beliefs, learnability=ablation.learnability)
-        self.purchase_rule = PurchaseRule(self.expected_costs.unit, prior_horizon, audit, ablation.selection)
+        self.panel = Panel(game) if game.noisy_experts else None
+        self.knowledge = Knowledge(self.expected_costs, beliefs, panel=self.panel, learnability=ablation.learnability)
+        rule = PurchaseRule(self.expected_costs.unit, prior_horizon, audit, ablation.selection)
+        if self.panel is not None:
+            rule = replace(rule, audit=audit / PANEL_CHECKS, most_first=FIRST)
+        self.purchase_rule = rule
         self.questions = OpenQuestions()
         self.watch = Watch(self.expected_costs.costs, alarm, self.rng.random(game.n_outcomes).tolist())
 
@@ -106,15 +117,80 @@ class Sparing(Strategy):
         return self.knowledge.members(X).mean(0)
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
+        if self.panel is not None:
+            return {"members": self.knowledge.members(X).transpose(0, 1), "novelty": self.knowledge.novelty(X).tolist()}
         return {**self.expected_costs(self.knowledge.members(X)), "novelty": self.knowledge.novelty(X).tolist()}
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
         x, seen = assessment.X[row], {name: value[row] for name, value in assessment.values.items()}
         self.knowledge.observe(x, self.rng)
         self.questions.expire(self.clock)
+        if self.panel is not None:
+            return self._consult(self.panel, x, seen, ())
+        return self._buy_or_announce(x, seen)
+
+    def _choose_again(self, assessment: Assessment, row: int, heard: Heard) -> tuple[int, int, Why]:
+        if self.panel is None:
+            return super()._choose_again(assessment, row, heard)
+        seen = {name: value[row] for name, value in assessment.values.items()}
+        return self._consult(self.panel, assessment.X[row], seen, heard)
+
+    def _consult(self, panel: Panel, x: Tensor, seen: Mapping[str, Any], heard: Heard) -> tuple[int, int, Why]:
+        """Ask the expert with the largest net gain, if there is one; else the truth, or announce."""
+        # Before there is a model, each label changes what is held, and an assessment may be older than the last one.
+        own = seen["members"] if self.knowledge.worth is not None else self.knowledge.members(x[None])[:, 0]
+        self._note_answer(panel, own, heard)
+        answers = panel.answers(heard)
+        after = panel.posterior(own[:, None], torch.tensor([answers]))
+        found = {name: one[0] for name, one in self.expected_costs(after).items()}
+        asked = [action for action, _ in heard]
+        best = panel.best_offer(found["probability"], found["risk"], asked)
+        if best is not None:
+            action, why = best
+            return action, found["cheapest"], why
+        self.knowledge.hear(x, answers, self.rng)
+        truth, said = self.expected_costs.expert, panel.words(answers)
+        if truth is None or truth in asked:
+            numbers = {"said": said, "risk": found["risk"]}
+            why = Why(
+                "{said}; nobody who knows can be asked: by agreement alone it is wrong {risk:.0%} of the time", numbers
+            )
+            return found["cheapest"], found["cheapest"], why
+        action, announced, why = self._buy_or_announce(x, {**found, "novelty": seen["novelty"]}, tuple(answers))
+        words = why.sentence
+        if action != truth and "risk" in why.values:
+            words = (
+                f"{self.game.experts[truth - self.game.n_outcomes].name} would cost {{price:g}} and save {{risk:.2f}}"
+            )
+        return action, announced, Why("{said}; " + words, {**why.values, "said": said})
+
+    def _note_answer(self, panel: Panel, own: Tensor, heard: Heard) -> None:
+        """Hold the last answer against the belief without it."""
+        if not heard:
+            return
+        action, symbol = heard[-1]
+        if action not in panel.actions:
+            return
+        e = panel.actions.index(action)
+        said = panel.answers(heard)[e]
+        belief = (panel.alpha * own.mean(0).clamp(min=1e-6).log()).softmax(0)
+        panel.reliability[e].hear(belief, None if symbol is None else said, self.clock)
+        self._notice_changes(panel)
+
+    def _notice_changes(self, panel: Panel) -> None:
+        for e, one in enumerate(panel.reliability):
+            if one.change_noticed(self.clock):
+                self.knowledge.disregard(e, one.since)
+
+    def _buy_or_announce(
+        self, x: Tensor, seen: Mapping[str, Any], answers: tuple[int, ...] = ()
+    ) -> tuple[int, int, Why]:
+        """Buy the truth if it is worth its price, or announce."""
         announced, risk, value = seen["cheapest"], seen["risk"], seen["value"]
         labels, waiting, worth = len(self.knowledge.bought), len(self.questions), self.knowledge.worth
         check = self.watch.check(announced)
+        if self.panel is not None and self.panel.suspects(answers):
+            check = replace(check, suspect=True)
         offer = Offer(risk, value, seen["price"], self.clock, labels + waiting, waiting, 0.0, seen["novelty"], check)
         asks, why = self.purchase_rule(offer, worth)
         if asks and worth is not None and waiting:
@@ -125,17 +201,27 @@ class Sparing(Strategy):
         if not asks:
             return announced, announced, why
         risk, value = (math.nan, math.nan) if worth is None else (risk, value)
-        self.questions.add(OpenQuestion(x, self.clock, announced, risk, value, seen["probability"].clone(), labels))
-        return self.expected_costs.expert, announced, why
+        believed, audit = seen["probability"].clone(), bool(answers and why.get("audit"))
+        self.questions.add(OpenQuestion(x, self.clock, announced, risk, value, believed, labels, answers, audit))
+        return self.expected_costs.expert or 0, announced, why
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
+        if self.panel is not None and action in self.panel.actions:
+            return
         y, question = self.expected_costs.outcome(symbol), self.questions.take(x)
         self.knowledge.add(x, y, question, self.clock)
+        if self.panel is not None and question is not None:
+            for one, said in zip(self.panel.reliability, question.answers, strict=True):
+                if said >= 0:
+                    one.check(y, said, question.probability, question.clock, random=question.random)
+            self._notice_changes(self.panel)
         stale = None if question is None else self.watch.detect_change(question, y, self.clock)
         if stale is not None:
             self.knowledge.forget(*stale, self.clock)
 
     def _due_after_label(self) -> bool:
+        if self.panel is not None and len(self.knowledge.bought) == self.knowledge.schedule.labels:
+            return False
         fitted = self.knowledge.worth is not None
         return self.knowledge.schedule.after_label(len(self.knowledge.bought), self.clock, fitted)
 

@@ -16,6 +16,12 @@ DISCOUNT = 0.6
 """The share of what a label saves that the labels bought after it would not have saved anyway."""
 
 
+PANEL_DISCOUNT = 4.0
+"""The same beside experts who may be wrong, whose word hides at first how far the members disagree; times the square
+of the weight that the own model has in the posterior, up to `MOST_OWN`, for a label teaches the own model."""
+MOST_OWN = 0.6
+
+
 @dataclass(frozen=True, slots=True)
 class Worth:
     """How much a label saves, for each round to come and each label there is.
@@ -53,6 +59,7 @@ class Worth:
         *,
         unit: float,
         learnability: bool = True,
+        discount: float = DISCOUNT,
     ) -> Worth:
         """Compare what each label was expected to cost when it was bought with what it would cost unseen today.
 
@@ -83,7 +90,7 @@ class Worth:
         gamma = max(0.1, (removed + PRIOR) / (explained + 1.0)) if learnability else PRIOR
         mean = float(stream["value"].mean())
         paid = (float(value.sum()) + UNSEEN * mean) / (len(value) + UNSEEN)
-        saved = DISCOUNT * gamma * mean
+        saved = discount * gamma * mean
         reach = 0.1 * float(stream["x"].flatten(1).var(0, correction=0).sum())
         return cls(gamma, saved, saved / max(paid, 1e-12), float(stream["risk"].mean()), reach)
 

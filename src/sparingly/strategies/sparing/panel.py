@@ -1,0 +1,159 @@
+"""Several experts who may be wrong: what their answers make of a belief, and whom to ask next."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sparingly.games import Game
+from sparingly.strategies.sparing.reliability import Reliability
+from sparingly.strategies.strategy import Why
+
+WEIGHTS = (0.3, 0.5, 0.7, 0.85, 1.0, 1.2)
+"""That the own model's and an expert's word are given in the posterior, by held-out likelihood."""
+NEAR_START = 1.0
+"""How much less likely, in nats, a weight e times off its start is taken to be before anything is known."""
+LEAST = 1e-6
+"""No class is held impossible."""
+NO_ANSWER = -1
+OWN = 0.5
+"""The weight of the own model before anything is known of it."""
+
+
+class Panel:
+    """The experts of a game who may be wrong.
+
+    The posterior after answers is p(y)^alpha times the product of q_e(answer | y)^beta_e: weights below 1 where the own
+    model knows little, or where experts err together.
+
+    Parameters
+    ----------
+    game
+        With one or more such experts.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.actions = [a for a in range(game.n_actions) if (e := game.expert(a)) is not None and not e.gold]
+        self.experts = list(game.noisy_experts)
+        self.reliability = [Reliability(expert, game.n_outcomes) for expert in self.experts]
+        self.n_classes, self._outcomes = game.n_outcomes, game.outcomes
+        self.costs = torch.tensor(game.costs[: self.n_classes], dtype=torch.float32)
+        self._symbols = {a: {symbol: y for y, symbol in enumerate(game.feedback[a])} for a in self.actions}
+        self.alpha, self.betas = OWN, [len(self.experts) ** -0.5] * len(self.experts)
+
+    def __len__(self) -> int:
+        return len(self.experts)
+
+    def answers(self, heard: Sequence[tuple[int, Any]]) -> list[int]:
+        """For each expert the class it named, `NO_ANSWER` where it named none or was not asked."""
+        said = dict(heard)
+        return [NO_ANSWER if said.get(a) is None else self._symbols[a][said[a]] for a in self.actions]
+
+    def posterior(self, members: Tensor, answers: Tensor) -> Tensor:
+        """Probabilities `[member, block, class]` after answers `[block, expert]`."""
+        if not bool((answers >= 0).any()):
+            return members
+        weight = torch.zeros(members.shape[1:])
+        for e, one in enumerate(self.reliability):
+            known = answers[:, e] >= 0
+            weight[known] += self.betas[e] * one.matrix[:, answers[known, e]].T.log()
+        told = (answers >= 0).any(1)
+        after = (self.alpha * members.clamp(min=LEAST).log() + weight).softmax(2)
+        return torch.where(told[None, :, None], after, members)
+
+    def words(self, answers: Sequence[int]) -> str:
+        """Who says what, and how often that is right.
+
+        >>> from sparingly import Expert, label_efficient
+        >>> panel = Panel(label_efficient(classes=["joy", "fear"], experts=[Expert("gpt", 0.01)]))
+        >>> panel.words([0]), panel.words([-1])
+        ('gpt says joy and is then right 8 times in 10', 'nobody has answered')
+        """
+        said = [
+            f"{one.expert.name} says {self._outcomes[y]} and is then right {10 * one.precision(y):.0f} times in 10"
+            for one, y in zip(self.reliability, answers, strict=True)
+            if y >= 0
+        ]
+        return ", ".join(said) or "nobody has answered"
+
+    def suspects(self, answers: Sequence[int]) -> bool:
+        """Whether anyone who answered seems to have become worse."""
+        return any(one.suspect and y >= 0 for one, y in zip(self.reliability, answers, strict=True))
+
+    def best_offer(self, belief: Tensor, risk: float, asked: Sequence[int]) -> tuple[int, Why] | None:
+        """The question whose answer lowers the risk by the most more than its price, and why; None if there is none."""
+        best, found = 0.0, None
+        for e, (action, expert) in enumerate(zip(self.actions, self.experts, strict=True)):
+            gain = self.gain(e, belief, risk) if action not in asked else 0.0
+            if gain - expert.price > best:
+                best, found = gain - expert.price, (action, expert, gain)
+        if found is None:
+            return None
+        action, expert, gain = found
+        numbers = {"risk": risk, "gain": gain, "price": expert.price, "name": expert.name}
+        sentence = (
+            "a mistake would cost {risk:.2f} on average; {name} is expected to save {gain:.2f} and costs {price:g}"
+        )
+        return action, Why(sentence, numbers)
+
+    def gain(self, e: int, belief: Tensor, risk: float) -> float:
+        """By how much the next answer of an expert is expected to lower the risk of a belief `[class]`."""
+        q = self.reliability[e].matrix
+        said = belief @ q
+        after = belief.clamp(min=LEAST)[:, None] * q ** self.betas[e]
+        least = (self.costs @ (after / after.sum(0))).amin(0)
+        return (risk - float(said @ least)) * self.reliability[e].answers
+
+    def fit(self, unseen: Tensor, y: Tensor, answers: Tensor) -> Tensor:
+        """Choose the weights that make labels likeliest, given beliefs formed without them; the posterior of these."""
+        own = unseen.clamp(min=LEAST).log()
+        words = []
+        for e, one in enumerate(self.reliability):
+            known = answers[:, e] >= 0
+            word = torch.zeros_like(own)
+            if bool(known.any()):
+                word[known] = one.left_out(y[known], answers[known, e]).clamp(min=LEAST).log()
+            words.append(word)
+        told = (answers >= 0).any(1)
+        if bool(told.any()):
+            self._weigh(own[told], [word[told] for word in words], y[told])
+        after = self.alpha * own + sum(beta * word for beta, word in zip(self.betas, words, strict=True))
+        return torch.where(told[:, None], after.softmax(1), unseen)
+
+    def _weigh(self, own: Tensor, words: list[Tensor], y: Tensor) -> None:
+        """Coordinate-wise, twice around; a prior holds every weight near where it started."""
+        weights = [self.alpha, *self.betas]
+        prior = [OWN, *[len(words) ** -0.5] * len(words)]
+        parts = [own, *words]
+        for _, k in itertools.product(range(2), range(len(parts))):
+            rest = sum(w * part for j, (w, part) in enumerate(zip(weights, parts, strict=True)) if j != k)
+            scores = []
+            for candidate in WEIGHTS:
+                fit = nn.functional.cross_entropy(rest + candidate * parts[k], y, reduction="sum")
+                scores.append(float(fit) + NEAR_START * float(torch.tensor(candidate / prior[k]).log()) ** 2)
+            weights[k] = WEIGHTS[scores.index(min(scores))]
+        self.alpha, self.betas = weights[0], weights[1:]
+
+    def recount(self, members: Tensor, answers: Tensor) -> None:
+        """Count answers beside what is believed of their items today."""
+        believed = self.posterior(members, answers).mean(0)
+        for e, one in enumerate(self.reliability):
+            known = answers[:, e] >= 0
+            counts = torch.zeros(self.n_classes, self.n_classes)
+            counts.index_add_(1, answers[known, e], believed[known].T)
+            one.believe(counts)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "experts": [one.state_dict() for one in self.reliability],
+            "weights": [self.alpha, *self.betas],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        for one, saved in zip(self.reliability, state["experts"], strict=True):
+            one.load_state_dict(saved)
+        self.alpha, *self.betas = (float(weight) for weight in state["weights"])

@@ -1,0 +1,215 @@
+"""How far an expert can be trusted: learned from answers heard beside the truth, and from agreement with beliefs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from scipy import stats
+from torch import Tensor
+
+from sparingly.experts import Expert
+
+PRIOR_ACCURACY = 0.8
+"""How often an expert is taken to be right before anything is known."""
+PRIOR_ANSWERS = 6.0
+"""How many answers that guess is worth."""
+CLASS_ANSWERS = 8.0
+"""How many answers about a class the overall accuracy is worth, when that about the class is estimated."""
+SPREAD = 2.0
+"""Wrong answers about a class that are taken to be spread as those about all classes are."""
+WORSE = 0.5
+"""The share of its accuracy that an expert has left who has become worse, in the bet against it."""
+DOUBT = 0.3
+"""The share of every belief that is given to chance when an answer is held against it."""
+CHECKED = 20.0
+"""How many random checks what is believed of an expert's other answers is worth."""
+LEAST = 0.02
+"""No answer is held less likely in the bet: beliefs are not calibrated near 0."""
+ALARM = 10_000.0
+"""Wealth of that bet at which all that was learned of the expert is forgotten."""
+SUSPICION = 50.0
+"""Wealth above which the expert's answers are checked more often."""
+AFTER_ALARM = 0.5
+"""How often an expert is taken to be right after it has changed for the worse."""
+
+
+class Reliability:
+    """What one expert says where each class is true, `q(answer | class)`.
+
+    Strongly pooled: one number for the expert, shrunk towards it a number for each class, and wrong answers spread
+    by what is confused with what. Truths count 1; items whose truth nobody told count by what is believed of them, so
+    that asking for the truth just where answers are doubtful does not make the expert look bad.
+
+    A bet runs that the expert has become worse: each answer multiplies its wealth by how much likelier it is from
+    someone with half of the accuracy. While the expert stays as it is the wealth stays small; a wealth of `ALARM`
+    forgets what was learned of it.
+
+    Examples
+    --------
+    >>> gpt = Reliability(Expert("gpt", 0.01), n_classes=3)
+    >>> for truth, said in [(0, 0)] * 30 + [(1, 1)] * 20 + [(1, 2)] * 10:
+    ...     gpt.check(truth, said, torch.full((3,), 1 / 3), clock=0)
+    >>> [round(value, 2) for value in gpt.matrix[:, 2].tolist()], round(gpt.accuracy, 2)
+    ([0.03, 0.3, 0.83], 0.83)
+    """
+
+    def __init__(self, expert: Expert, n_classes: int) -> None:
+        self.expert, self.n_classes = expert, n_classes
+        self._guess = expert.accuracy or PRIOR_ACCURACY
+        self.truths = torch.zeros(n_classes, n_classes)
+        """Answers beside the truth, `[class, answer]`."""
+        self.beliefs = torch.zeros(n_classes, n_classes)
+        """Answers beside what was believed instead."""
+        self.calls, self.silent = 0.0, 0.0
+        self.checked = (0.0, 0.0)
+        """Right answers among those checked at random, and how many these are."""
+        self.wealth, self.since = 1.0, 0
+        self.changes: list[int] = []
+        self._matrix: Tensor | None = None
+
+    @property
+    def accuracy(self) -> float:
+        """How often it is right."""
+        right, answers = self._right()
+        return right / answers
+
+    def interval(self, level: float = 0.9) -> tuple[float, float]:
+        """Within which its accuracy is with this probability.
+
+        Answers whose truth was bought for a reason count as they are; all others by those checked at random.
+        """
+        right, checks = self.checked
+        bought_right, bought = float(self.truths.diagonal().sum()) - right, float(self.truths.sum()) - checks
+        others = max(0.0, self.calls - self.silent - bought)
+        share = others / max(others + bought, 1.0)
+        ends = []
+        for end in ((1 - level) / 2, (1 + level) / 2):
+            known = stats.beta(bought_right + 0.5, bought - bought_right + 0.5).ppf(end)
+            unknown = stats.beta(right + 0.5, checks - right + 0.5).ppf(end)
+            ends.append(float((1 - share) * known + share * unknown))
+        return ends[0], ends[1]
+
+    @property
+    def answers(self) -> float:
+        """The share of calls that bring an answer."""
+        return 1 - self.silent / (self.calls + 2)
+
+    @property
+    def suspect(self) -> bool:
+        return self.wealth > SUSPICION
+
+    @property
+    def matrix(self) -> Tensor:
+        """`q[class, answer]`, rows sum to 1."""
+        if self._matrix is None:
+            self._matrix = self._estimate(self.truths + self.beliefs)
+        return self._matrix
+
+    def precision(self, said: int) -> float:
+        """How often it is right when it names a class; towards its accuracy as long as little is known."""
+        named = (self.truths + self.beliefs)[:, said]
+        return float((named[said] + CLASS_ANSWERS * self.accuracy) / (named.sum() + CLASS_ANSWERS))
+
+    def left_out(self, y: Tensor, said: Tensor) -> Tensor:
+        """`[n, class]`: q(said | class), for answers that were counted, as it would be without each of them."""
+        columns = self.matrix[:, said].T.clone()
+        counts = self.truths + self.beliefs
+        spread = (counts + SPREAD / self.n_classes).fill_diagonal_(0)
+        answers = counts.sum(1)[y] - 1 + CLASS_ANSWERS
+        right = (counts.diagonal()[y] - (y == said).float() + CLASS_ANSWERS * self.accuracy) / answers
+        share = (spread[y, said] - 1).clamp(min=0.01) / (spread.sum(1)[y] - 1).clamp(min=0.5)
+        counted = self.truths[y, said] >= 1
+        without = torch.where(y == said, right, (1 - right) * share.clamp(max=1.0))
+        rows = torch.arange(len(y))
+        columns[rows, y] = torch.where(counted, without, columns[rows, y])
+        return columns
+
+    def check(self, y: int, said: int, believed: Tensor, clock: int, *, random: bool = False) -> None:
+        """Hear the truth beside an answer, after a belief `[class]` that the answer was part of.
+
+        Whether it was a random check matters: truths bought where answers are doubtful speak for those alone.
+
+        The bet is on the truth given the observation and the answer: it is fair however such items are chosen.
+        """
+        worse = believed * self._worse()[:, said] / self.matrix[:, said]
+        self._bet(float(believed[y]), float(worse[y] / worse.sum()), clock)
+        self.truths[y, said] += 1
+        if random:
+            self.checked = (self.checked[0] + (y == said), self.checked[1] + 1)
+        self._matrix = None
+
+    def hear(self, belief: Tensor, said: int | None, clock: int) -> None:
+        """Hear an answer, or none, beside a belief `[class]` that was formed without it."""
+        self.calls += 1
+        if said is None:
+            self.silent += 1
+            return
+        belief = (1 - DOUBT) * belief + DOUBT / self.n_classes
+        self._bet(float(belief @ self.matrix[:, said]), float(belief @ self._worse()[:, said]), clock)
+
+    def believe(self, beliefs: Tensor) -> None:
+        """Count answers beside what is believed of items whose truth nobody told, `[class, answer]`.
+
+        They count for all such items, and their accuracy is moved to what random checks of them show.
+        """
+        total = float(beliefs.sum())
+        if total > 0:
+            beliefs = beliefs + 1e-3 * total / self.n_classes**2
+            total = float(beliefs.sum())
+            held = float(beliefs.diagonal().sum()) / total
+            right, checks = self.checked
+            met = (right + CHECKED * held) / (checks + CHECKED)
+            untold = max(0.0, self.calls - self.silent - float(self.truths.sum()))
+            right_part = torch.diag(beliefs.diagonal()) * (met / held)
+            wrong_part = beliefs.clone().fill_diagonal_(0) * ((1 - met) / (1 - held))
+            beliefs = (right_part + wrong_part) * (untold / total)
+        self.beliefs, self._matrix = beliefs, None
+
+    def change_noticed(self, clock: int) -> bool:
+        """Whether there is enough evidence that it has become worse; then what was learned is forgotten."""
+        if self.wealth < ALARM:
+            return False
+        self.changes.append(clock)
+        self._guess, self.wealth = AFTER_ALARM, 1.0
+        self.calls, self.silent, self.checked = 0.0, 0.0, (0.0, 0.0)
+        self.truths, self.beliefs, self._matrix = torch.zeros_like(self.truths), torch.zeros_like(self.beliefs), None
+        return True
+
+    def _bet(self, as_before: float, worse: float, clock: int) -> None:
+        if self.wealth <= 1:
+            self.since = clock
+        self.wealth = max(1.0, self.wealth * max(worse, LEAST) / max(as_before, LEAST))
+
+    def _worse(self) -> Tensor:
+        """The same expert with a part of its accuracy, its other answers at random."""
+        return WORSE * self.matrix + (1 - WORSE) / self.n_classes
+
+    def _right(self) -> tuple[float, float]:
+        counts = self.truths + self.beliefs
+        right = float(counts.diagonal().sum()) + PRIOR_ANSWERS * self._guess
+        return right, float(counts.sum()) + PRIOR_ANSWERS
+
+    def _estimate(self, counts: Tensor) -> Tensor:
+        wrong = counts.sum(0) - counts.diagonal() + 0.5
+        right = (counts.diagonal() + CLASS_ANSWERS * self.accuracy) / (counts.sum(1) + CLASS_ANSWERS)
+        spread = (counts + SPREAD * wrong / wrong.sum()).fill_diagonal_(0)
+        q = (1 - right)[:, None] * spread / spread.sum(1, keepdim=True)
+        return q + torch.diag(right)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "truths": self.truths.clone(),
+            "beliefs": self.beliefs.clone(),
+            "numbers": [self.calls, self.silent, self.wealth, self.since, self._guess, *self.checked],
+            "changes": list(self.changes),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.truths, self.beliefs = state["truths"].clone(), state["beliefs"].clone()
+        numbers = [float(one) for one in state["numbers"]]
+        self.calls, self.silent, self.wealth, since, self._guess, *checked = numbers
+        self.checked = (checked[0], checked[1])
+        self.since, self.changes = int(since), [int(clock) for clock in state["changes"]]
+        self._matrix = None

@@ -1,0 +1,146 @@
+"""Several experts who may be wrong: reliability, posterior, whom to ask, and experts who change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import sparingly as sp
+from sparingly.strategies.sparing.panel import Panel
+from sparingly.strategies.sparing.reliability import Reliability
+
+GPT, LLAMA, HUMAN = sp.Expert("gpt", 0.01), sp.Expert("llama", 0.01), sp.Expert("human", 1.0, gold=True)
+
+
+def _said(truth, accuracy, n_classes, rng):
+    wrong = (truth + rng.integers(1, n_classes, size=len(truth))) % n_classes
+    return np.where(rng.random(len(truth)) < accuracy, truth, wrong)
+
+
+def _stream(n, accuracy, seed=0, n_classes=3, spread=1.0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_classes, size=n)
+    X = rng.normal(size=(n, 5)).astype(np.float32) * spread
+    X[np.arange(n), y] += 3
+    return X, y, _said(y, accuracy, n_classes, rng)
+
+
+def _play(experts, X, y, answers, seed=0, **options):
+    game = sp.label_efficient(int(y.max()) + 1, experts=experts)
+    strategy = sp.Sparing(game, X.shape[1], seed=seed, **options)
+    items = [
+        (x, int(c), {name: said[t] for name, said in answers.items()})
+        for t, (x, c) in enumerate(zip(X, y, strict=True))
+    ]
+    return list(sp.play(strategy, game, items)), strategy
+
+
+def test_reliability_is_within_five_points_after_a_hundred_truths_and_its_interval_holds():
+    rng = np.random.default_rng(1)
+    flat, near, covered = torch.full((4,), 0.25), [], []
+    for accuracy in rng.uniform(0.5, 0.95, size=100):
+        one, truth = Reliability(GPT, 4), rng.integers(4, size=100)
+        for y, said in zip(truth.tolist(), _said(truth, accuracy, 4, rng).tolist(), strict=True):
+            one.hear(flat, said, clock=0)
+            one.check(y, said, flat, clock=0)
+        low, high = one.interval()
+        near.append(abs(one.accuracy - accuracy))
+        covered.append(low <= accuracy <= high)
+    assert np.mean(near) < 0.05
+    assert np.mean(covered) >= 0.85
+
+
+def test_truths_bought_where_answers_are_doubtful_do_not_make_an_expert_look_bad():
+    rng = np.random.default_rng(2)
+    one, flat = Reliability(GPT, 4), torch.full((4,), 0.25)
+    counts = torch.zeros(4, 4)
+    for t in range(3000):
+        y, doubtful = int(rng.integers(4)), rng.random() < 0.2
+        said = y if rng.random() < (0.3 if doubtful else 0.9) else (y + 1) % 4
+        one.hear(flat, said, clock=t)
+        if doubtful or t % 30 == 0:
+            one.check(y, said, flat, clock=t, random=not doubtful)
+        else:
+            counts[said, said] += 1
+    one.believe(counts)
+    low, high = one.interval()
+    assert one.accuracy == pytest.approx(0.78, abs=0.05)
+    assert low < 0.78 < high
+    assert high - low < 0.15
+
+
+def test_an_expert_who_becomes_worse_is_noticed_and_one_who_stays_is_not():
+    rng = np.random.default_rng(2)
+    truth = rng.integers(4, size=3300)
+    said = np.r_[_said(truth[:3000], 0.9, 4, rng), _said(truth[3000:], 0.5, 4, rng)]
+    one = Reliability(GPT, 4)
+    noticed = None
+    for t, (y, answer) in enumerate(zip(truth, said, strict=True)):
+        believed = one.matrix[:, int(answer)] / one.matrix[:, int(answer)].sum()
+        one.check(int(y), int(answer), believed, clock=t)
+        if noticed is None and one.change_noticed(t):
+            noticed = t
+    assert noticed is not None
+    assert 3000 < noticed < 3070
+
+
+def test_experts_who_err_together_do_not_count_twice():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(3, size=400)
+    first = _said(truth, 0.7, 3, rng)
+    weights = {}
+    for name, second in (("copy", first), ("other", _said(truth, 0.7, 3, rng))):
+        panel = Panel(sp.label_efficient(3, experts=[GPT, LLAMA, HUMAN]))
+        answers = torch.tensor(np.stack([first, second], 1))
+        for row, y in zip(answers.tolist(), truth.tolist(), strict=True):
+            for one, said in zip(panel.reliability, row, strict=True):
+                one.check(y, said, torch.full((3,), 1 / 3), clock=0)
+        panel.fit(torch.full((400, 3), 1 / 3), torch.tensor(truth), answers)
+        weights[name] = sum(panel.betas)
+    assert weights["copy"] < weights["other"] - 0.4
+    assert weights["copy"] == pytest.approx(1.0, abs=0.3)
+
+
+def test_a_cheap_expert_who_is_nearly_always_right_leaves_hardly_anything_to_ask():
+    X, y, said = _stream(600, 0.97, spread=2.5)
+    rounds, strategy = _play([GPT, HUMAN], X, y, {"gpt": said})
+    humans = sum("human" in one.asked for one in rounds)
+    assert humans < 70
+    assert sum(one.cost for one in rounds) < (said != y).sum() + 0.01 * len(y) + 45
+    assert strategy.panel.reliability[0].accuracy == pytest.approx(0.97, abs=0.05)
+    words = [str(one.why) for one in rounds]
+    assert any(" says " in one and "times in 10; human would cost 1 and save" in one for one in words)
+
+
+def test_an_expert_who_guesses_does_little_harm():
+    X, y, said = _stream(800, 1 / 3, seed=4)
+    costs = {}
+    for name, experts in (("alone", [HUMAN]), ("beside", [GPT, HUMAN])):
+        answers = {"gpt": said} if len(experts) == 2 else {}
+        costs[name] = sum(one.cost for one in _play(experts, X, y, answers)[0])
+    assert costs["beside"] < 1.1 * costs["alone"] + 12
+
+
+def test_an_expert_who_never_answers_is_soon_left_alone():
+    X, y, _ = _stream(500, 1.0, seed=5)
+    rounds, _ = _play([sp.Expert("gpt", 0.05), HUMAN], X, y, {})
+    calls = [one.t for one in rounds if "gpt" in one.asked]
+    assert 0 < len(calls) < 100
+
+
+def test_without_anyone_who_knows_it_decides_by_agreement_and_says_so():
+    X, y, said = _stream(300, 0.8, seed=6)
+    other = _said(y, 0.8, 3, np.random.default_rng(7))
+    third = _said(y, 0.8, 3, np.random.default_rng(8))
+    experts = [GPT, LLAMA, sp.Expert("claude", 0.01)]
+    rounds, _ = _play(experts, X, y, {"gpt": said, "llama": other, "claude": third})
+    assert np.mean([one.prediction == one.outcome for one in rounds]) > 0.83
+    assert "nobody who knows can be asked" in str(rounds[-1].why)
+
+
+def test_the_cheapest_of_those_who_know_is_asked():
+    X, y, _ = _stream(300, 1.0, seed=9)
+    game = sp.label_efficient(3, experts=[HUMAN, sp.Expert("nurse", 0.4, gold=True)])
+    rounds = list(sp.play(sp.Sparing(game, 5), game, zip(X, y, strict=True)))
+    assert {name for one in rounds for name in one.asked} == {"nurse"}
