@@ -7,9 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import pytest
 
-from sparingly.live.agent.batching import LARGEST_BATCH, BatchingQueue
+from sparingly.live.agent.batching import LARGEST_BATCH, BatchingQueue, TurnLock
 from sparingly.live.agent.errors import BusyError, StoreError
-from sparingly.live.agent.turn_lock import TurnLock
 
 
 class Totals:

@@ -14,12 +14,13 @@ from sqlalchemy import Connection
 
 from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.games import Game
-from sparingly.live.agent import answers, leases
+from sparingly.live.agent import leases
 from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits, checked_retention, made_settings
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.features import given_encoder, rows
 from sparingly.live.agent.observations import ObserveCall
 from sparingly.live.agent.runtime import AgentRuntime
+from sparingly.live.agent.ticket_lifecycle import Change, answered, closed, find, meaning, reopened
 from sparingly.live.agent.ticket_records import (
     SKIPPED,
     UNKNOWN,
@@ -219,23 +220,23 @@ class Agent:
         """
         classes, game = self.classes, self.settings.game
 
-        def rule(connection: Connection, row: Any, now: float) -> answers.Change | None:
-            said = answers.meaning(game, classes, row.action, label)
-            return answers.answered(connection, row, said, expert, now, overrule)
+        def rule(connection: Connection, row: Any, now: float) -> Change | None:
+            said = meaning(game, classes, row.action, label)
+            return answered(connection, row, said, expert, now, overrule)
 
         self._runtime.change(ticket_id, rule, audit)
 
     def skip(self, ticket_id: str, *, expert: str | None = None, audit: AuditLine | None = None) -> None:
         """Close a question without an answer; a named expert's skip leaves it open for the others."""
-        self._runtime.change(ticket_id, lambda c, row, now: answers.closed(c, row, SKIPPED, expert, now), audit)
+        self._runtime.change(ticket_id, lambda c, row, now: closed(c, row, SKIPPED, expert, now), audit)
 
     def dont_know(self, ticket_id: str, *, expert: str | None = None, audit: AuditLine | None = None) -> None:
         """Close a question to which the person has no answer."""
-        self._runtime.change(ticket_id, lambda c, row, now: answers.closed(c, row, UNKNOWN, expert, now), audit)
+        self._runtime.change(ticket_id, lambda c, row, now: closed(c, row, UNKNOWN, expert, now), audit)
 
     def withdraw(self, ticket_id: str, *, audit: AuditLine | None = None) -> None:
         """Take an observation back for good: it is not asked any more, and takes no answer."""
-        self._runtime.change(ticket_id, lambda c, row, now: answers.closed(c, row, WITHDRAWN, None, now), audit)
+        self._runtime.change(ticket_id, lambda c, row, now: closed(c, row, WITHDRAWN, None, now), audit)
 
     def reopen(
         self,
@@ -255,12 +256,12 @@ class Agent:
         def lease(connection: Connection, now: float) -> Question | None:
             if expert is None or lease_seconds is None:
                 return None
-            row = answers.find(connection, ticket_id)
+            row = find(connection, ticket_id)
             leases.check_free(row, expert, now)
             leases.check_count(connection, row, expert, most, now)
             return leases.lend(connection, [row], self.settings, expert, now, now + lease_seconds)[0]
 
-        return self._runtime.change(ticket_id, lambda c, row, now: answers.reopened(c, row, expert, now), audit, lease)
+        return self._runtime.change(ticket_id, lambda c, row, now: reopened(c, row, expert, now), audit, lease)
 
     def erase(self, *ticket_ids: str, audit: AuditLine | None = None) -> None:
         """Erase payloads and features of tickets, and unlearn them; their counts stay, an open question does not."""
@@ -296,7 +297,7 @@ class Agent:
         _check_lease_seconds(lease_seconds)
         now = self._runtime.clock()
         with self._runtime.writing() as connection:
-            row = answers.find(connection, ticket_id)
+            row = find(connection, ticket_id)
             leases.check_free(row, expert, now)
             leases.check_count(connection, row, expert, most, now)
             return leases.lend(connection, [row], self.settings, expert, now, now + lease_seconds)[0]
@@ -306,7 +307,7 @@ class Agent:
         _check_lease_seconds(lease_seconds)
         now = self._runtime.clock()
         with self._runtime.writing() as connection:
-            row = answers.find(connection, ticket_id)
+            row = find(connection, ticket_id)
             leases.check_own(row, expert, now)
             return leases.lend(connection, [row], self.settings, expert, now, now + lease_seconds)[0]
 

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, and_, exists, func, or_, select, update
 
 from sparingly.live.agent.agent_settings import AgentSettings
-from sparingly.live.agent.answers import check_not_leased_to_another
 from sparingly.live.agent.errors import ConflictError
+from sparingly.live.agent.ticket_lifecycle import check_not_leased_to_another
 from sparingly.live.agent.ticket_records import OPEN, Question, read_payload
 from sparingly.live.store.journal import vector
 from sparingly.live.store.tables import observations, passes, payloads, tickets

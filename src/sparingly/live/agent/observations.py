@@ -13,9 +13,9 @@ from sqlalchemy import Connection, and_, func, select
 
 from sparingly.encoders import TextEncoder
 from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits
-from sparingly.live.agent.answers import labelling_action
 from sparingly.live.agent.errors import AgentError, ConflictError, checked_text, shortened
 from sparingly.live.agent.features import Schema, Vector, digest, shown
+from sparingly.live.agent.ticket_lifecycle import labelling_action
 from sparingly.live.agent.ticket_records import ANNOUNCED, OPEN, Label, Payload, Ticket, checked_payload, payload_row
 from sparingly.live.store import journal
 from sparingly.live.store.erasure import NO_FEATURES

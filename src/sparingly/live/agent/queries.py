@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, func, select
 
 from sparingly.games import Game
-from sparingly.live.agent import answers, leases, observations
+from sparingly.live.agent import leases, observations, ticket_lifecycle
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.ticket_records import ANSWERED, OPEN, Answered, Entry, Label, Statistics, Ticket, Waiting
 from sparingly.live.statistics.performance import over_time, statistics
@@ -57,13 +57,13 @@ class AgentQueries:
 
     def ticket(self, ticket_id: str) -> Entry:
         with self._reading() as connection:
-            return entry_of(answers.find(connection, ticket_id), self._settings, self._settings.game)
+            return entry_of(ticket_lifecycle.find(connection, ticket_id), self._settings, self._settings.game)
 
     def history(self, after: str | None, limit: int | None) -> list[Entry]:
         query = select(tickets).order_by(tickets.c.seq).limit(limit)
         with self._reading() as connection:
             if after is not None:
-                query = query.where(tickets.c.seq > answers.find(connection, after).seq)
+                query = query.where(tickets.c.seq > ticket_lifecycle.find(connection, after).seq)
             return list(self._entries(connection.execution_options(yield_per=1000), query))
 
     def recent(self, limit: int) -> list[Entry]:
@@ -116,7 +116,7 @@ def entry_of(row: Any, settings: AgentSettings, game: Game) -> Entry:
     if row.label is not None:
         label = settings.classes[row.label]
     elif row.symbol is not None:
-        asked = row.action if game.informative_mask[row.action] else answers.labelling_action(game)
+        asked = row.action if game.informative_mask[row.action] else ticket_lifecycle.labelling_action(game)
         label = str(game.symbols(asked)[row.symbol])
     return Entry(
         id=row.id,

@@ -15,15 +15,14 @@ from sqlalchemy import Connection
 from sparingly.encoders import EncodingError, TextEncoder
 from sparingly.encoders.encoding_errors import MissingEncoderError
 from sparingly.encoders.text_encoders import kept_encoder
-from sparingly.live.agent import answers, observations
+from sparingly.live.agent import observations, ticket_lifecycle
 from sparingly.live.agent.agent_settings import AgentSettings, checked_training, try_strategy
-from sparingly.live.agent.batching import BatchingQueue
+from sparingly.live.agent.batching import BatchingQueue, TurnLock
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError
 from sparingly.live.agent.features import Schema
 from sparingly.live.agent.observations import Observation, ObserveCall
 from sparingly.live.agent.queries import AgentQueries
 from sparingly.live.agent.ticket_records import Ticket
-from sparingly.live.agent.turn_lock import TurnLock
 from sparingly.live.store import audit_outbox, erasure
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.store import Store
@@ -139,7 +138,7 @@ class AgentRuntime:
     def change(
         self,
         ticket_id: str,
-        rule: Callable[[Connection, Any, float], answers.Change | None],
+        rule: Callable[[Connection, Any, float], ticket_lifecycle.Change | None],
         audit: AuditLine | None = None,
         then: Callable[[Connection, float], T] | None = None,
     ) -> T | None:
@@ -148,13 +147,13 @@ class AgentRuntime:
             self._check_open()
             now = self.clock()
             with self.store.writing() as connection:
-                row = answers.find(connection, ticket_id)
+                row = ticket_lifecycle.find(connection, ticket_id)
                 if row.erased == erasure.EVERYTHING:
                     raise ConflictError(f"ticket {row.id!r} was erased: nothing can be done with it")
                 change = rule(connection, row, now)
                 head = self.store.head(connection) + 1
                 if change is not None:
-                    answers.write(connection, row, change, head, now)
+                    ticket_lifecycle.write(connection, row, change, head, now)
                 if audit is not None:
                     audit_outbox.add(connection, audit, row.id, now)
                 result = then(connection, now) if then is not None else None
@@ -169,7 +168,7 @@ class AgentRuntime:
             self._check_open()
             now = self.clock()
             with self.store.writing() as connection:
-                rows = [answers.find(connection, ticket_id) for ticket_id in ticket_ids]
+                rows = [ticket_lifecycle.find(connection, ticket_id) for ticket_id in ticket_ids]
                 head = self.store.head(connection)
                 last = erasure.erase(connection, rows, head, now)
                 if audit is not None:

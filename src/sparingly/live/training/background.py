@@ -13,9 +13,9 @@ from sqlalchemy import Connection
 
 from sparingly.learning import state_files
 from sparingly.live.agent.agent_settings import maker
+from sparingly.live.agent.batching import TurnLock
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.features import Vector
-from sparingly.live.agent.turn_lock import TurnLock
 from sparingly.live.store import snapshots
 from sparingly.live.store.store import Store
 from sparingly.live.training.decider import (
