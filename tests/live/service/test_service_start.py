@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import re
 import subprocess
@@ -69,28 +68,35 @@ def test_four_on_one_database_make_one_agent_and_one_token(start_together, postg
         assert len(httpx.get(f"{url}/api/tokens", headers=headers).json()["tokens"]) == 1
 
 
-@pytest.mark.parametrize("round_", range(5))
-def test_four_that_make_one_service_db_agree_on_the_first_token(tmp_path, round_):
+BEGIN = """
+import sys, time
+from sparingly.live.service.auth.tokens import Tokens
+from sparingly.live.service.service_database import ServiceDatabase
+
+print("ready", flush=True)
+sys.stdin.readline()
+database = ServiceDatabase(sys.argv[1])
+with database.starting():
+    tokens = Tokens(database)
+    is_first = not tokens.list()
+    if is_first:
+        tokens.create("admin", "admin")
+database.close()
+print(is_first, flush=True)
+"""
+
+
+def test_four_that_make_one_service_db_agree_on_the_first_token(tmp_path):
     """With SQLite one process serves; commands beside it, and those that start too late, open the same file."""
-    context = multiprocessing.get_context("fork")
-    barrier, told = context.Barrier(COUNT), context.SimpleQueue()
-    processes = [context.Process(target=_begin, args=(str(tmp_path / "store"), barrier, told)) for _ in range(COUNT)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(sp.__file__).parents[1])}
+    command = [sys.executable, "-c", BEGIN, str(tmp_path / "store")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen(command, env=environment, **pipes) for _ in range(COUNT)]
+    assert [process.stdout.readline() for process in processes] == ["ready\n"] * COUNT
     for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-    assert [process.exitcode for process in processes] == [0] * COUNT
-    assert sorted(told.get() for _ in processes) == [False, False, False, True], "one makes it, the others find it"
+        process.stdin.write("\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=60)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * COUNT
+    assert sorted(said) == ["False\n"] * 3 + ["True\n"], "one makes it, the others find it"
     assert [token.name for token in Tokens(ServiceDatabase(tmp_path / "store")).list()] == ["admin"]
-
-
-def _begin(place, barrier, told):
-    barrier.wait(30)
-    database = ServiceDatabase(place)
-    with database.starting():
-        tokens = Tokens(database)
-        is_first = not tokens.list()
-        if is_first:
-            tokens.create("admin", "admin")
-    told.put(is_first)
-    database.close()

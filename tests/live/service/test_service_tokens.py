@@ -81,7 +81,7 @@ def test_an_admin_limited_to_an_agent_is_none_of_the_service(ask, client, served
 
 
 def test_a_token_ends_when_it_said_and_its_session_with_it(ask, client, served):
-    ends = time.time() + 1.0
+    ends = time.time() + 5.0
     made = ask(ADMIN, "POST", "/api/tokens", {"name": "guest", "role": EXPERT, "expires": ends}).json()
     assert made["expires"] == ends
     guest = bearer(made["token"])
@@ -89,7 +89,7 @@ def test_a_token_ends_when_it_said_and_its_session_with_it(ask, client, served):
     cookie = client.post("/sign-in", data={"token": made["token"]}).cookies.get(COOKIE)
     signed_in = {"cookie": f"{COOKIE}={cookie}"}
     assert client.get("/api/agents", headers=signed_in).status_code == 200
-    assert until(lambda: client.get("/api/agents", headers=guest).status_code == 401)
+    assert until(lambda: client.get("/api/agents", headers=guest).status_code == 401, 15)
     assert client.get("/api/agents", headers=guest).json() == {"error": "this token has expired"}
     assert client.get("/api/agents", headers=signed_in).status_code == 401
     assert served.service.tokens.check(made["token"]) is None
@@ -140,7 +140,7 @@ def test_a_token_made_by_another_process_lets_in_at_once(served, client):
 
 @pytest.mark.parametrize("how", ["revoked", "expired"])
 def test_a_stream_of_events_ends_with_its_token(served, how):
-    expires = time.time() + 2.0 if how == "expired" else None
+    expires = time.time() + 4.0 if how == "expired" else None
     token, secret = served.service.tokens.create("Zoe", EXPERT, expires=expires)
     with (
         served.on_a_socket() as url,
@@ -154,9 +154,9 @@ def test_a_stream_of_events_ends_with_its_token(served, how):
             served.service.tokens.revoke(token.id)
         began = time.monotonic()
         assert not [line for line in lines if line.startswith("data:")], "it ends, and tells nothing more"
-        assert time.monotonic() - began < 6
+        assert time.monotonic() - began < 9
         served.agent.observe([1, 2, 3])
-        assert next(line for line in still if line.startswith("data:")) == 'data: {"events": 1, "open": 1}'
+        assert any(line == 'data: {"events": 1, "open": 1}' for line in still), "the others hear more"
 
 
 def test_the_first_admins_token_may_be_chosen(served, client, tmp_path, monkeypatch):
