@@ -319,8 +319,14 @@ def test_a_refused_answer_stays_and_can_be_sent_again(served, people):
     first, second = observe(served, 2)
     page = people()
     expect(choice(page, "dog")).to_be_visible()
-    served.agent.release(first, expert="expert")
-    assert served.agent.questions("other")[0].id == first
+
+    def lose_the_lease(route):
+        """While the answer is on its way, so that the page cannot notice before."""
+        served.agent.release(first, expert="expert")
+        assert served.agent.questions("other")[0].id == first
+        route.continue_()
+
+    page.route("**/api/agents/default/answer", lose_the_lease, times=1)
     press(page, "2")
     told = page.locator("#refused .refusal")
     refusal = f"Your answer “dog” to question {first} was not taken: ticket '{first}' is leased to other."
@@ -333,7 +339,9 @@ def test_a_refused_answer_stays_and_can_be_sent_again(served, people):
     press(page, "1")
     expect(page.locator("#today-answers")).to_have_text("1")
     expect(told.locator("p")).to_have_text(refusal)
-    told.get_by_role("button", name="Send it again").click()
+    with page.expect_response("**/api/agents/default/answer") as reply:
+        told.get_by_role("button", name="Send it again").click()
+    assert reply.value.status == 409
     expect(told.locator("p")).to_have_text(refusal)
     served.agent.release(first, expert="other")
     told.get_by_role("button", name="Send it again").click()
