@@ -114,6 +114,34 @@ def test_a_dearer_question_is_asked_less():
     assert asked[0] > asked[1] > asked[2] >= 20
 
 
+def test_a_horizon_that_is_told_says_how_much_a_label_is_worth():
+    """The nearer the end, the less; beyond it, as much as it has been outlived."""
+    worth = Worth(gamma=4.0, average=0.01, each=0.2, risk=0.1, reach=1.0)
+
+    def worth_of(clock: int, horizon: int | None) -> float:
+        return PurchaseRule(1.0, horizon=horizon)(Offer(0.4, 0.03, 1.0, clock, 200, 0), worth)[1]["worth"]
+
+    assert worth_of(500, 1000) < worth_of(100, 1000) < worth_of(100, 10_000)
+    assert worth_of(999, 1000) == 0
+    assert worth_of(1500, 1000) == pytest.approx(worth_of(499, 1000), rel=0.01)
+    assert worth_of(3000, None) == pytest.approx(worth_of(0, 5001), rel=0.01)
+
+
+def test_a_short_stream_that_is_told_costs_fewer_questions():
+    X, y = blobs(400, noise=0.2)
+    asked = [
+        sum(one.action == 2 for one in play(Sparing(sp.label_efficient(2), 4, horizon=horizon, seed=0), X, y))
+        for horizon in (400, 20_000)
+    ]
+    assert asked[0] < 0.7 * asked[1]
+
+
+@pytest.mark.parametrize("horizon", [0, -5, 2.5, "1000", True])
+def test_a_horizon_is_a_positive_number(horizon):
+    with pytest.raises(ValueError, match=f"horizon is {horizon!r}"):
+        Sparing(sp.label_efficient(2), 4, horizon=horizon)
+
+
 def test_open_questions_count_as_if_bought():
     """While nobody answers it asks the start, not everything; and it is not asked about the same thing again."""
     X, _ = blobs(500)

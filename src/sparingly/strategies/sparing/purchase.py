@@ -144,6 +144,8 @@ class PurchaseRule:
         Without it every observation counts as the average one.
     most_first
         At most so many questions are asked whatever the model says.
+    horizon
+        Rounds there will be in all, if that is known: then `prior_horizon` plays no part.
 
     Examples
     --------
@@ -159,6 +161,19 @@ class PurchaseRule:
     audit: float = 0.06
     selection: bool = True
     most_first: int = START
+    horizon: int | None = None
+
+    def rounds_to_come(self, clock: int) -> int:
+        """How many more rounds there will be after this one (counted from 0), as far as is known.
+
+        As many as there have been, and some more; or what is left of the horizon. A stream that has outlived its
+        horizon is taken to go on for as long as it has outlived it.
+
+        >>> rule = PurchaseRule(1.0, prior_horizon=2000, horizon=1000)
+        >>> [rule.rounds_to_come(clock) for clock in (0, 999, 1009)], PurchaseRule(1.0).rounds_to_come(999)
+        ([999, 0, 10], 3000)
+        """
+        return clock + 1 + self.prior_horizon if self.horizon is None else abs(self.horizon - clock - 1)
 
     def __call__(self, offer: Offer, worth: Worth | None) -> tuple[bool, Why]:
         """Whether to buy, and why; `worth` is None as long as there is no model."""
@@ -167,9 +182,9 @@ class PurchaseRule:
             return True, Why("one of the first {start} questions", {"start": start})
         if worth is None:
             return self._audits(offer, {})
-        horizon = offer.clock + 1 + self.prior_horizon
-        average = horizon * worth.average / offer.known
-        label = (horizon * worth.each / offer.known * offer.value if self.selection else average) / (1 + offer.nearby)
+        to_come = self.rounds_to_come(offer.clock)
+        average = to_come * worth.average / offer.known
+        label = (to_come * worth.each / offer.known * offer.value if self.selection else average) / (1 + offer.nearby)
         net = offer.price - offer.risk
         numbers = {"worth": label, "net": net, "risk": offer.risk, "price": offer.price, "average": average}
         if net < 0:

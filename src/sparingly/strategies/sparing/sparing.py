@@ -45,8 +45,11 @@ class Sparing(Strategy):
         "mlp" (six networks of one hidden layer of `width` units, trained as one), "lenet", any module, or a function of
         (shape, outputs); others than "mlp" have three members by default. A kernel regression stands beside each. Or
         an `Ensemble` of models of any kind, which sees the features as they are, and alone.
+    horizon
+        How many observations are expected in all; None if nobody knows. A guess of the right order will do: the more
+        rounds are to come, the more a label is worth.
     prior_horizon
-        Rounds to come that are taken for granted before any has been seen.
+        Without a horizon: rounds to come that are taken for granted before any has been seen.
     audit, alarm
         An announcement made m times is checked at a rate of audit / m^(1/3) (`PurchaseRule`); how much
         `Evidence` forgets.
@@ -76,6 +79,7 @@ class Sparing(Strategy):
         game: Game,
         n_features: int | tuple[int, ...],
         *,
+        horizon: int | None = None,
         network: Network | Ensemble = "mlp",
         width: int = 100,
         members: int | None = None,
@@ -87,6 +91,8 @@ class Sparing(Strategy):
     ) -> None:
         super().__init__(game, n_features, seed=seed)
         ablation = ablation or Ablation()
+        if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
+            raise ValueError(f"horizon is {horizon!r}: it must be a positive number of observations, or None")
         self.expected_costs = ExpectedCosts(game)
         beliefs = Beliefs(
             game.n_outcomes,
@@ -101,7 +107,7 @@ class Sparing(Strategy):
         )
         self.panel = Panel(game) if game.noisy_experts else None
         self.knowledge = Knowledge(self.expected_costs, beliefs, panel=self.panel, learnability=ablation.learnability)
-        rule = PurchaseRule(self.expected_costs.unit, prior_horizon, audit, ablation.selection)
+        rule = PurchaseRule(self.expected_costs.unit, prior_horizon, audit, ablation.selection, horizon=horizon)
         if self.panel is not None:
             rule = replace(rule, audit=audit / PANEL_CHECKS, most_first=FIRST)
         self.purchase_rule = rule
