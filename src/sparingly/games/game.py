@@ -141,6 +141,17 @@ class Game:
         return tuple(len(symbols) > 1 for symbols in self._symbols)
 
     @cached_property
+    def labelling_action(self) -> int | None:
+        """The cheapest action that tells every outcome from every other, for certain; None if there is none.
+
+        >>> Game(costs=[[0, 1], [1, 0], [1, 1]], feedback=[["-", "-"], ["-", "-"], ["A", "B"]]).labelling_action
+        2
+        """
+        noisy = {self.n_outcomes + e for e, expert in enumerate(self._experts) if not expert.gold}
+        telling = [a for a, told in enumerate(self._symbols) if len(told) == self.n_outcomes > 1 and a not in noisy]
+        return min(telling, key=lambda a: (float(self._costs[a].max()), a), default=None)
+
+    @cached_property
     def is_label_efficient(self) -> bool:
         """Whether the first M actions announce a class (one symbol each) and all later ones ask."""
         announce, ask = self.informative_mask[: self.n_outcomes], self.informative_mask[self.n_outcomes :]

@@ -7,7 +7,7 @@ import copy
 import math
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +17,8 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning import state_files
+from sparingly.strategies.decision import Decision as Decision
+from sparingly.strategies.decision import Why as Why
 
 STATE_VERSION = 1
 
@@ -32,56 +34,6 @@ Heard = Sequence[tuple[int, Hashable]]
 
 class StateError(ValueError):
     """A state that this strategy cannot take; the strategy is unchanged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Why:
-    """The reason for a decision: numbers, and a sentence made from them when someone reads it.
-
-    >>> why = Why("the two likeliest classes are {gap:.2f} apart, within {width:.2f}", {"gap": 0.12, "width": 0.3})
-    >>> str(why)
-    'the two likeliest classes are 0.12 apart, within 0.30'
-    >>> why["gap"], why.get("rate")
-    (0.12, None)
-    """
-
-    sentence: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def words(self) -> str:
-        return self.sentence.format(**self.values)
-
-    def __str__(self) -> str:
-        return self.words
-
-    def __getitem__(self, name: str) -> Any:
-        return self.values[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self.values.get(name, default)
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What to do with one observation.
-
-    Attributes
-    ----------
-    action
-        The action of the game to play.
-    prediction
-        The announcement held cheapest, whether or not it is the action: what the agent would say if it might not ask.
-    asks
-        Whether the action is informative, so that a symbol is to come.
-    why
-        The reason, in numbers and in words.
-    """
-
-    action: int
-    prediction: int
-    asks: bool
-    why: Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +110,8 @@ class Strategy(abc.ABC):
         """Updates made so far."""
         self.n_labels = 0
         """Symbols of informative actions learned so far."""
+        self.n_taught = 0
+        """Outcomes that it was told without having asked (`teach`)."""
         self._frozen = False
         self._due = False
 
@@ -179,6 +133,14 @@ class Strategy(abc.ABC):
     @abc.abstractmethod
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         """Keep the symbol (as an index among the action's symbols) of an informative action for the next update."""
+
+    def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
+        """Keep outcomes that nobody was asked for; a strategy that cannot use them raises a ValueError that says why.
+
+        `action` is the cheapest that would have told them; its symbols are numbered as the outcomes are.
+        """
+        for x, outcome in zip(X, outcomes, strict=True):
+            self._take(x, action, outcome)
 
     @abc.abstractmethod
     def _train(self) -> None:
@@ -278,6 +240,25 @@ class Strategy(abc.ABC):
         for x, answer in zip(block[-1:], answers[-1:], strict=True):
             self.learn(x, *answer)
 
+    def teach(self, X: ArrayLike | Tensor, y: ArrayLike | Tensor) -> None:
+        """Learn outcomes that are known already, `y[i]` of `X[i]`, with one update; it costs no question.
+
+        The clock stands still, and nothing is learned if any of it makes no sense.
+        """
+        block, action = self._block(X), self.game.labelling_action
+        if action is None:
+            raise ValueError(
+                f"{self.name} cannot be taught: no action of {self.game!r} tells every outcome for certain"
+            )
+        outcomes = self._outcomes(y, len(block))
+        if not outcomes:
+            return
+        with torch.no_grad():
+            self._teach(block, action, outcomes)
+        self.n_taught += len(outcomes)
+        self._due = True
+        self._update()
+
     def advance(self, rounds: int) -> None:
         """Move the clock by rounds that another copy of this strategy decided."""
         self.clock += rounds
@@ -306,6 +287,7 @@ class Strategy(abc.ABC):
             "clock": self.clock,
             "generation": self.generation,
             "n_labels": self.n_labels,
+            "n_taught": self.n_taught,
             "due": self._due,
             "rng": self.rng.bit_generator.state,
             "own": copy.deepcopy(self._state()),
@@ -318,6 +300,7 @@ class Strategy(abc.ABC):
         try:
             fresh.clock, fresh.generation = int(saved["clock"]), int(saved["generation"])
             fresh.n_labels, fresh._due = int(saved["n_labels"]), bool(saved["due"])
+            fresh.n_taught = int(saved.get("n_taught", 0))  # states of release 0.1 have none
             fresh.rng.bit_generator.state = saved["rng"]
             fresh._restore(copy.deepcopy(saved["own"]))
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
@@ -353,6 +336,16 @@ class Strategy(abc.ABC):
         self._due = False
         self._train()
         self.generation += 1
+
+    def _outcomes(self, y: ArrayLike | Tensor, rows: int) -> list[int]:
+        """Outcomes by number, one a row, or an error that names the one that is none."""
+        given = np.asarray(y).tolist() if np.ndim(y) == 1 else None
+        if given is None or len(given) != rows:
+            raise ValueError(f"y has shape {np.shape(y)}, not ({rows},): one outcome for each observation")
+        for i, outcome in enumerate(given):
+            if isinstance(outcome, bool) or outcome not in range(self.game.n_outcomes):
+                raise ValueError(f"y[{i}] is {outcome!r}: the outcomes are numbered 0 to {self.game.n_outcomes - 1}")
+        return [int(outcome) for outcome in given]
 
     def _block(self, X: ArrayLike | Tensor) -> Tensor:
         """The observations as a finite float32 tensor of the right shape, or an error that names the value."""

@@ -177,6 +177,18 @@ class BreaksOnConstants(Honest):
         return super()._scores(X) / X.std(0).sum()
 
 
+class CountsTaughtAsAsked(Honest):
+    def _teach(self, X, action, outcomes):
+        for x, outcome in zip(X, outcomes, strict=True):
+            self.learn(x, action, self.game.symbols(action)[outcome])
+
+
+class KeepsHalfOfARefusal(Honest):
+    def _teach(self, X, action, outcomes):
+        super()._teach(X, action, outcomes)
+        raise ValueError("it changed its mind")
+
+
 class GivesUp(Honest):
     def _choose(self, assessment, row):
         *_, why = super()._choose(assessment, row)
@@ -205,6 +217,7 @@ BROKEN = {
     "foreign_states_are_refused": (TakesAnyState,),
     "odd_streams_do_not_break_it": (BreaksOnConstants,),
     **BROKEN_HEARING,
+    "known_outcomes_are_learned_or_refused": (CountsTaughtAsAsked, KeepsHalfOfARefusal),
     "asking_does_not_die": (GivesUp,),
     "it_beats_asking_at_random": (PaysAlways,),
 }

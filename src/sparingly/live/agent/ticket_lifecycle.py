@@ -57,9 +57,10 @@ def meaning(game: Game, classes: Sequence[Label], action: int, answer: Any) -> M
 
 
 def labelling_action(game: Game) -> int:
-    """The cheapest action that tells every class from every other."""
-    tells_all = [a for a in range(game.n_actions) if len(game.symbols(a)) == game.n_outcomes]
-    asks = tells_all or [a for a in range(game.n_actions) if game.informative_mask[a]]
+    """The cheapest action that tells every class from every other, or that tells anything."""
+    if game.labelling_action is not None:
+        return game.labelling_action
+    asks = [a for a in range(game.n_actions) if game.informative_mask[a]]
     return min(asks, key=lambda a: (float(game.costs[a].max()), a))
 
 

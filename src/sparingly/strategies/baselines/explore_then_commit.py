@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,18 +94,27 @@ class ExploreThenCommit(Strategy):
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
         cheapest = int(assessment.values["cheapest"][row])
-        if self.clock < self.n:
-            return self.expert, cheapest, Why("it asks about the first {n}", {"n": self.n})
+        if self.clock < self._to_ask:
+            return self.expert, cheapest, Why("it asks about the first {n}", {"n": self._to_ask})
         return cheapest, cheapest, Why("committed after {n} labels", {"n": self.trained_on})
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         self.memory.append(x=x.flatten(), target=outcome_distribution(self.game, action, symbol))
 
+    def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
+        """Each label that is told saves a question; the model is fitted anew with all of them."""
+        super()._teach(X, action, outcomes)
+        self.trained_on = 0
+
+    @property
+    def _to_ask(self) -> int:
+        return max(0, self.n - self.n_taught)
+
     def _due_after_label(self) -> bool:
-        return self.n_labels == self.n
+        return self.n_labels == self._to_ask
 
     def _due_in(self) -> int:
-        return self.n - self.clock if self.clock < self.n else NEVER
+        return self._to_ask - self.clock if self.clock < self._to_ask else NEVER
 
     def _train(self) -> None:
         if len(self.memory) and self.trained_on < self.n:

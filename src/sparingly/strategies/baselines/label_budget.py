@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -100,6 +101,9 @@ class LabelBudget(Strategy):
         before = self.inner.generation
         self.inner.learn(x, action, self.game.symbols(action)[symbol])
         self.generation += self.inner.generation - before
+
+    def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
+        self.inner.teach(X, np.asarray(outcomes))
 
     def _train(self) -> None:
         pass

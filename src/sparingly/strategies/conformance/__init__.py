@@ -36,6 +36,7 @@ from sparingly.strategies.conformance.streaming import (
     labels_may_be_late_reordered_or_missing,
     odd_streams_do_not_break_it,
 )
+from sparingly.strategies.conformance.teaching import known_outcomes_are_learned_or_refused
 from sparingly.strategies.strategy import Strategy
 
 Check = Callable[[Case], None]
@@ -58,6 +59,7 @@ CHECKS: tuple[Check, ...] = (
     experts_who_may_err_are_played_or_refused,
     rounds_with_several_answers_can_be_repeated,
     answers_of_experts_may_be_late_or_missing,
+    known_outcomes_are_learned_or_refused,
     asking_does_not_die,
     it_beats_asking_at_random,
 )
@@ -91,7 +93,7 @@ def check(
     >>> from sparingly import strategies
     >>> passed = strategies.check(strategies.NeverAsk, short=True)
     >>> len(passed), "same_seed_same_decisions" in passed, "asking_does_not_die" in passed
-    (18, True, False)
+    (19, True, False)
     """
     unknown = set(only) - {one.__name__ for one in CHECKS}
     if unknown:

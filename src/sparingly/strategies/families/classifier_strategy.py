@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,9 +92,14 @@ class ClassifierStrategy(Strategy):
         return (self.expert if asks else cheapest), cheapest, why
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
-        distribution = outcome_distribution(self.game, action, symbol)
-        self._answered(x, distribution)
-        self.memory.append(x=x.to(self.device), target=distribution.to(self.device))
+        self._answered(x, outcome_distribution(self.game, action, symbol))
+        self._teach(x[None], action, [symbol])
+
+    def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
+        """Keep labels; of those that were told no prediction is counted right or wrong."""
+        for x, outcome in zip(X, outcomes, strict=True):
+            target = outcome_distribution(self.game, action, outcome)
+            self.memory.append(x=x.to(self.device), target=target.to(self.device))
 
     def _train(self) -> None:
         if len(self.memory):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.strategies.families.confidence_bounds import Bounds, PairComparison, explain
@@ -79,6 +81,13 @@ class ConfidenceBoundStrategy(Strategy):
         if self.game.informative_mask[action]:
             self._count(assessment, row, action)
         return action, announced(self.game, action, int(comparison.left.cheapest[place])), why
+
+    def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
+        """A label that was told counts like a question asked there."""
+        assessment = Assessment(X, self.generation, self._assess(X))
+        super()._teach(X, action, outcomes)
+        for row in range(len(X)):
+            self._count(assessment, row, action)
 
     def _play(self, assessment: Assessment, row: int, comparison: PairComparison, place: int) -> tuple[int, Why]:
         rate = self.bounds.rate(self.clock + 1 + self._rate_offset)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -224,6 +224,12 @@ class Sparing(Strategy):
         stale = None if question is None else self.watch.detect_change(question, y, self.clock)
         if stale is not None:
             self.knowledge.forget(*stale, self.clock)
+
+    def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
+        """Labels without a question: the scaling sees the observations, and nothing was predicted of them."""
+        for x, outcome in zip(X, outcomes, strict=True):
+            self.knowledge.observe(x, self.rng)
+            self.knowledge.add(x, outcome, None, self.clock)
 
     def _due_after_label(self) -> bool:
         if self.panel is not None and len(self.knowledge.bought) == self.knowledge.schedule.labels:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,11 @@ class FeedExp3(FeaturelessStrategy):
         p = self._waiting.pop(_ticket(x, action), None) or float(self.probabilities(self.clock + 1)[action])
         self.estimated += self.k[:, self.bounds.slices[action].start + symbol] / p
         self.counts.add(action, symbol)
+
+    def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
+        raise ValueError(
+            f"{self.name} weighs a symbol by the chance of its question: a label nobody asked for has none"
+        )
 
     def _state(self) -> dict[str, Any]:
         waiting = dict(self._waiting)

@@ -178,7 +178,7 @@ class ALPS(Strategy):
 
     def chance(self, charged: Floats) -> float:
         """p, given what each pair is charged, `[model, scale, class]`."""
-        mean = self.pair_loss / max(1, self.n_labels)
+        mean = self.pair_loss / max(1, self.n_labels + self.n_taught)
         kept = charged[mean <= mean.min() + self.options["slack"]]
         return float(min(1.0, (kept.max(0) - kept.min(0)).max()))
 
@@ -186,7 +186,7 @@ class ALPS(Strategy):
         """The best model, unless another class has one that is nearly as good."""
         if not self.agrees.any():
             self.agrees[:] = True
-        loss = np.where(self.agrees, self.model_loss / max(1, self.n_labels), np.inf)
+        loss = np.where(self.agrees, self.model_loss / max(1, self.n_labels + self.n_taught), np.inf)
         best = int(loss.argmin())
         others = loss[says != says[best]]
         return best if not len(others) or others.min() - loss[best] > self.options["lead"] else None
