@@ -69,12 +69,14 @@ def main() -> None:
     """Count for one POST of an observation, and for one round of play with two strategies."""
     counter = CallCounter()
     with counter.installed():
-        _post(counter)
+        count_post(counter)
+        _tell("POST observations", counter)
         _play(counter, "sparing")
         _play(counter, "neural_cbp")
 
 
-def _post(counter: CallCounter) -> None:
+def count_post(counter: CallCounter) -> None:
+    """The least of five calls: the profiler sees every thread, also the housekeeping that runs once a second."""
     with tempfile.TemporaryDirectory(prefix="sparingly-bench-") as folder:
         service = Service(folder)
         service.agents.create("default", classes=["a", "b"], n_features=FEATURES, strategy="sparing")
@@ -83,9 +85,14 @@ def _post(counter: CallCounter) -> None:
         with TestClient(create_app(service)) as client:
             for _ in range(WARM):
                 client.post("/api/agents/default/observations", json=body, headers=headers).raise_for_status()
-            with counter.counting():
-                client.post("/api/agents/default/observations", json=body, headers=headers).raise_for_status()
-    _tell("POST observations", counter)
+            smallest: tuple[set[str], int] | None = None
+            for _ in range(5):
+                with counter.counting():
+                    client.post("/api/agents/default/observations", json=body, headers=headers).raise_for_status()
+                if smallest is None or len(counter.files) < len(smallest[0]):
+                    smallest = counter.files, counter.between
+            assert smallest is not None
+            counter.files, counter.between = smallest
 
 
 def _play(counter: CallCounter, strategy: str) -> None:
@@ -100,6 +107,5 @@ def _play(counter: CallCounter, strategy: str) -> None:
 
 def _tell(what: str, counter: CallCounter) -> None:
     print(f"{what}: {len(counter.files)} files visited, {counter.between} calls between files")
-    if "--files" in sys.argv:
-        for file in sorted(counter.files):
-            print(f"  {Path(file).relative_to(SOURCE)}")
+    for file in sorted(counter.files):
+        print(f"  {Path(file).relative_to(SOURCE)}")

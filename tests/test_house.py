@@ -7,12 +7,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.call_path import CallCounter, count_post
+
 import sparingly
 
 SOURCE = Path(sparingly.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 MOST_FILES = 14
 """In one folder, with its `__init__.py`."""
+MOST_FILES_A_POST = 24
+"""That one POST of an observation passes through, from the middleware to the journal."""
 PREFIXED = {"SparingClassifier"}
 """Takes `strategy__name=value` and `module__name=value`, as scikit-learn's and skorch's estimators do."""
 
@@ -78,3 +82,10 @@ def test_the_design_page_names_every_folder() -> None:
 
 def _only_holds_packages(folder: Path) -> bool:
     return [path.name for path in folder.glob("*.py")] == ["__init__.py"] and bool(list(folder.glob("*/__init__.py")))
+
+
+def test_one_observation_passes_few_files() -> None:
+    counter = CallCounter()
+    with counter.installed():
+        count_post(counter)
+    assert len(counter.files) <= MOST_FILES_A_POST, sorted(counter.files)

@@ -63,7 +63,8 @@ class ObserveCall:
 
     def _payload(self, i: int, is_raw: bool) -> Payload | None:
         given = self.payloads[i] if self.payloads is not None else None
-        return checked_payload(shown(self.X[i]) if given is None and is_raw else given)
+        shows = shown(self.X[i]) if given is None and is_raw else given
+        return checked_payload(shows) if shows is not None else None
 
 
 def checked_id(given: Any) -> str | None:

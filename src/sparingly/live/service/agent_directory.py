@@ -14,6 +14,7 @@ from sparingly.live.service.agent_registry import (
     ARCHIVED,
     DELETED,
     PAUSED,
+    STALE,
     AgentRegistry,
     RegisteredAgent,
     check_reveal,
@@ -83,9 +84,9 @@ class Agents:
 
     def recall(self, name: str) -> Agent | None:
         """The agent of this name if it is open, and nothing has changed as far as is known; waits for nothing."""
-        known = self.registry.recall(name)
-        current = known is not None and not self.registry.is_stale and self._opened_as.get(name) == known
-        return self.opened.get(name) if current else None
+        known = self.registry.known.get(name)
+        is_fresh = time.monotonic() - self.registry.read_at < STALE
+        return self.opened.get(name) if is_fresh and known and self._opened_as.get(name) == known else None
 
     def get(self, name: str) -> Agent:
         """The agent of this name."""
@@ -150,7 +151,7 @@ class Agents:
             self.opened.clear()
 
     def _last_state(self, name: str) -> str | None:
-        known = self.registry.recall(name)
+        known = self.registry.known.get(name)
         return known.state if known is not None else None
 
     def _open(self, registered: RegisteredAgent) -> Agent:

@@ -50,23 +50,31 @@ class RegisteredAgent:
 
 
 class AgentRegistry:
-    """The table of agents; read at most once a second, written by whoever looks after the service."""
+    """The table of agents; read at most once a second, written by whoever looks after the service.
+
+    Attributes
+    ----------
+    known
+        The agents by name, as last read.
+    read_at
+        When that was, by the monotonic clock.
+    """
 
     def __init__(self, database: ServiceDatabase) -> None:
         self._database = database
-        self._known: dict[str, RegisteredAgent] = {}
-        self._read_at = -STALE
+        self.known: dict[str, RegisteredAgent] = {}
+        self.read_at = -STALE
         self._reading = threading.Lock()
         self._failure: tuple[float, StoreError] | None = None
 
     @property
     def is_stale(self) -> bool:
-        return time.monotonic() - self._read_at >= STALE
+        return time.monotonic() - self.read_at >= STALE
 
     def all(self) -> dict[str, RegisteredAgent]:
         """Every agent by name, oldest first, deleted ones too; whoever comes meanwhile shares the reading."""
         if not self.is_stale:
-            return self._known
+            return self.known
         asked_at = time.monotonic()
         with self._reading:
             if self.is_stale:
@@ -75,12 +83,12 @@ class AgentRegistry:
                 read_at = time.monotonic()
                 try:
                     with self._database.reading() as connection:
-                        self._known = _rows(connection)
+                        self.known = _rows(connection)
                 except StoreError as error:
                     self._failure = (time.monotonic(), error)
                     raise
-                self._read_at = read_at
-            return self._known
+                self.read_at = read_at
+            return self.known
 
     def find(self, name: str) -> RegisteredAgent:
         """The agent of this name."""
@@ -88,10 +96,6 @@ class AgentRegistry:
         if found is None or found.state == DELETED:
             raise UnknownAgentError(f"there is no agent {name!r}")
         return found
-
-    def recall(self, name: str) -> RegisteredAgent | None:
-        """The agent of this name as last read."""
-        return self._known.get(name)
 
     def free_file(self, name: str) -> str:
         """A file's name that no agent has: its own, unless one that was renamed has it."""
@@ -113,7 +117,7 @@ class AgentRegistry:
             )
             if by is not None:
                 add_line(connection, by, "made an agent", agent=name, detail=detail)
-        self._read_at = -STALE
+        self.read_at = -STALE
 
     def set_reveal(self, name: str, reveal: str, by: Actor) -> None:
         """When a person is told the agent's guess."""
@@ -122,7 +126,7 @@ class AgentRegistry:
             _existing(connection, name)
             connection.execute(update(agents).where(agents.c.name == name).values(reveal=reveal))
             add_line(connection, by, "set reveal", agent=name, detail=reveal)
-        self._read_at = -STALE
+        self.read_at = -STALE
 
     def change_state(self, name: str, what: str, by: Actor) -> str:
         """Pause, resume, archive or unarchive; the state then. What is so already stays so."""
@@ -134,7 +138,7 @@ class AgentRegistry:
                     raise ConflictError(f"agent {name!r} is {now}: it cannot be {did}")
                 connection.execute(update(agents).where(agents.c.name == name).values(state=target))
                 add_line(connection, by, f"{did} an agent", agent=name)
-        self._read_at = -STALE
+        self.read_at = -STALE
         return target
 
     def rename(self, name: str, new: str, by: Actor) -> None:
@@ -147,7 +151,7 @@ class AgentRegistry:
             connection.execute(update(agents).where(agents.c.name == name).values(name=new))
             _rename_in_tokens(connection, name, new)
             add_line(connection, by, "renamed an agent", agent=new, detail=f"from {name}")
-        self._read_at = -STALE
+        self.read_at = -STALE
 
     def mark_deleted(self, name: str, by: Actor) -> None:
         """From now on no one gets at the agent; `forget` follows once its file is gone."""
@@ -156,16 +160,16 @@ class AgentRegistry:
             connection.execute(update(agents).where(agents.c.name == name).values(state=DELETED))
             _rename_in_tokens(connection, name, None)
             add_line(connection, by, "deleted an agent", agent=name)
-        self._read_at = -STALE
+        self.read_at = -STALE
 
     def forget(self, name: str) -> None:
         """Take a deleted agent from the list."""
         with self._database.locked() as connection:
             connection.execute(delete(agents).where(agents.c.name == name, agents.c.state == DELETED))
-        self._read_at = -STALE
+        self.read_at = -STALE
 
     def _fresh(self) -> dict[str, RegisteredAgent]:
-        self._read_at = -STALE
+        self.read_at = -STALE
         return self.all()
 
 

@@ -116,7 +116,9 @@ class BackgroundDecider:
             self._told = head
             self._woken.set()
             if self._enrolment is not None:
-                self._enrolment.wake(head)
+                self._enrolment.head = head
+                if self._enrolment.is_idle:
+                    self._enrolment.wake()
 
     # the threads
 

@@ -27,7 +27,10 @@ Receive = Callable[[TrainerRecord], None]
 
 
 class Enrolment:
-    """An agent's place in the pool, until it is closed."""
+    """An agent's place in the pool, until it is closed.
+
+    Whoever writes to the journal sets `head`, where it ends, and then wakes the trainer if it `is_idle`.
+    """
 
     def __init__(self, number: int, url: str, receive: Receive, worker: _Worker) -> None:
         self.number = number
@@ -43,9 +46,9 @@ class Enrolment:
         """The id of the process that trains the agent; None while it is being started."""
         return self._worker.pid
 
-    def wake(self, head: int) -> None:
-        """The journal ends at `head` now."""
-        self._worker.wake(self, head)
+    def wake(self) -> None:
+        """Let the trainer read the journal up to `head`."""
+        self._worker.wake(self)
 
     def close(self) -> None:
         """The trainer process has let go of the database when this returns."""
@@ -115,9 +118,8 @@ class _Worker:
                 self._listening = True
                 threading.Thread(target=self._listen, name="sparingly-trainers", daemon=True).start()
 
-    def wake(self, agent: Enrolment, head: int) -> None:
+    def wake(self, agent: Enrolment) -> None:
         with self._mutex:
-            agent.head = max(agent.head, head)
             if agent.is_idle:
                 agent.is_idle = False
                 self._send(wake=agent.number)
@@ -199,8 +201,10 @@ class _Worker:
             elif record.kind == CLOSED and record.agent in self._closing:
                 self._closing.pop(record.agent).closed.set()
             elif record.kind == IDLE and agent is not None:
-                agent.is_idle = agent.head <= record.position
-                if not agent.is_idle:
+                # In this order: whoever sets a new head now sees that the trainer is idle, or is seen here.
+                agent.is_idle = True
+                if agent.head > record.position:
+                    agent.is_idle = False
                     self._send(wake=agent.number)
         if agent is not None and record.kind != IDLE:
             self._hand_over(agent, record)

@@ -6,7 +6,8 @@ import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Form, UploadFile
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
+from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, TypeAdapter, model_validator
 
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError
@@ -14,7 +15,7 @@ from sparingly.live.agent.ticket_records import Payload, Ticket, checked_payload
 from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, PRODUCER
-from sparingly.live.service.routes.wire_models import BlockIn, DoneOut, ObservationIn, PayloadIn, TicketIn, TicketsOut
+from sparingly.live.service.routes.wire_models import DoneOut, Id, Strict, TicketIn
 from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, ObservingAgent, Service, TheAgent
 from sparingly.live.service.web.images import checked_image, decoded, image_features
 
@@ -22,21 +23,58 @@ router = APIRouter(prefix="/api/agents/{agent}", tags=["observe"])
 Producer = Annotated[Identity, allowed(PRODUCER, ADMIN)]
 
 
+class PayloadIn(Strict):
+    """What a person looks at: exactly one of an image (base64), a text, or a table of fields."""
+
+    image: StrictStr | None = None
+    text: StrictStr | None = None
+    fields: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr | None] | None = None
+
+
+class ObservationIn(Strict):
+    """One observation: a vector, a row or a text, the caller's own id, and what a person would look at.
+
+    Either `features` or `text`; a text, or a row with words, is shown to people if there is no payload.
+    """
+
+    features: list[Any] | dict[str, Any] | None = Field(
+        None, description="Numbers in order, nested lists for an image, or a row by name: numbers, words, null, ..."
+    )
+    text: StrictStr | None = Field(None, description="In place of features, for an agent that observes texts.")
+    id: Id | StrictInt | None = Field(None, description="Yours; the same call again returns the same ticket.")
+    payload: PayloadIn | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> ObservationIn:
+        if (self.features is None) == (self.text is None):
+            raise ValueError("give features or a text, one of them")
+        return self
+
+
+class BlockIn(Strict):
+    """Several observations, all taken or none."""
+
+    observations: list[ObservationIn]
+
+
+class TicketsOut(BaseModel):
+    tickets: list[Ticket]
+
+
+_ticket = TypeAdapter(Ticket)
+
+
 @router.post("/observations", response_model=Ticket)
-async def observe(
-    body: ObservationIn, agent: Name, here: Here, the_agent: ObservingAgent, who: Producer
-) -> JSONResponse:
+async def observe(body: ObservationIn, agent: Name, here: Here, the_agent: ObservingAgent, who: Producer) -> Response:
     """Decide on one observation; it is on disk when the answer comes."""
     _check_count(body.features, here)
     (ticket,) = await _observe(here, the_agent, [body])
     here.metrics.observations.labels(agent).inc()
-    return JSONResponse(dict(ticket))
+    return Response(_ticket.dump_json(ticket), media_type="application/json")
 
 
 @router.post("/observations/batch", response_model=TicketsOut)
-async def observe_many(
-    body: BlockIn, agent: Name, here: Here, the_agent: ObservingAgent, who: Producer
-) -> JSONResponse:
+async def observe_many(body: BlockIn, agent: Name, here: Here, the_agent: ObservingAgent, who: Producer) -> Response:
     """Decide on several observations in order, all of them on disk or none."""
     if len(body.observations) > here.limits.block:
         raise AgentError(f"there are {len(body.observations)} observations: {here.limits.block} are the most in a call")
@@ -44,7 +82,7 @@ async def observe_many(
         _check_count(observation.features, here)
     tickets = await _observe(here, the_agent, body.observations)
     here.metrics.observations.labels(agent).inc(len(tickets))
-    return JSONResponse({"tickets": [dict(ticket) for ticket in tickets]})
+    return Response(TicketsOut.model_construct(tickets=tickets).model_dump_json(), media_type="application/json")
 
 
 @router.post("/observations/image", response_model=Ticket)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from sparingly.live.agent.ticket_records import Answered, Entry, Statistics, Ticket, Waiting
+from sparingly.live.agent.ticket_records import Answered, Entry, Statistics, Waiting
 
 Label = StrictBool | StrictInt | StrictFloat | StrictStr
 Count = Annotated[StrictInt, Field(ge=0, lt=2**63)]
@@ -17,44 +17,6 @@ class Strict(BaseModel):
     """A body whose every field is known."""
 
     model_config = ConfigDict(extra="forbid")
-
-
-class PayloadIn(Strict):
-    """What a person looks at: exactly one of an image (base64), a text, or a table of fields."""
-
-    image: StrictStr | None = None
-    text: StrictStr | None = None
-    fields: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr | None] | None = None
-
-
-class ObservationIn(Strict):
-    """One observation: a vector, a row or a text, the caller's own id, and what a person would look at.
-
-    Either `features` or `text`; a text, or a row with words, is shown to people if there is no payload.
-    """
-
-    features: list[Any] | dict[str, Any] | None = Field(
-        None, description="Numbers in order, nested lists for an image, or a row by name: numbers, words, null, ..."
-    )
-    text: StrictStr | None = Field(None, description="In place of features, for an agent that observes texts.")
-    id: Id | StrictInt | None = Field(None, description="Yours; the same call again returns the same ticket.")
-    payload: PayloadIn | None = None
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> ObservationIn:
-        if (self.features is None) == (self.text is None):
-            raise ValueError("give features or a text, one of them")
-        return self
-
-
-class BlockIn(Strict):
-    """Several observations, all taken or none."""
-
-    observations: list[ObservationIn]
-
-
-class TicketsOut(BaseModel):
-    tickets: list[Ticket]
 
 
 class PayloadOut(BaseModel):

@@ -5,51 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import logging.config
-import re
 import time
-import uuid
 from contextvars import ContextVar
 from typing import Any
-from urllib.parse import quote
-
-from starlette.requests import HTTPConnection
-from starlette.types import Scope
 
 from sparingly.live.agent.errors import AgentError
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
-HEADER = "x-request-id"
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 """The id of the request that is being served; threads that serve it have it, too."""
 
 access = logging.getLogger("sparingly.access")
-
-_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-
-
-def id_of(connection: HTTPConnection) -> str:
-    """The id that a proxy has given to a request, or a new one."""
-    given = connection.headers.get(HEADER, "")
-    return given if _ID.fullmatch(given) else uuid.uuid4().hex[:16]
-
-
-def log_access(scope: Scope, status: int, seconds: float) -> None:
-    """One line for one request; its query is left out."""
-    if not access.isEnabledFor(logging.INFO):
-        return
-    who = scope.get("sparingly.identity")
-    client = scope.get("client")
-    told = {
-        "address": client[0] if client else "unknown",
-        "who": who.name if who is not None else None,
-        "method": scope["method"],
-        "path": quote(scope["path"]),
-        "status": status,
-        "milliseconds": round(1000 * seconds, 1),
-    }
-    line = '%(address)s %(who)r "%(method)s %(path)s" %(status)s in %(milliseconds)s ms'
-    access.info(line, told, extra={"told": told})
 
 
 def configure(level: str = "warning", form: str = "text", *, access_log: bool = False) -> None:

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import re
 import time
+import uuid
 from typing import Any
+from urllib.parse import quote
 
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -27,7 +31,8 @@ from sparingly.live.service.auth.authentication import (
 )
 from sparingly.live.service.service_limits import ServiceLimits
 from sparingly.live.service.web.error_responses import HTTPError, internal_error_response, respond, store_error_message
-from sparingly.live.service.web.logs import HEADER, id_of, log_access, request_id
+from sparingly.live.service.web.logs import access as access_log
+from sparingly.live.service.web.logs import request_id
 from sparingly.live.service.web.metrics import Metrics
 
 POLICY = "; ".join(
@@ -54,6 +59,9 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
+REQUEST_ID = "x-request-id"
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
 SLOWEST = 1024
 """Bytes a second that a body comes at, at the least."""
 
@@ -75,7 +83,7 @@ class ServiceMiddleware:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
-        request_id.set(id_of(HTTPConnection(scope)))
+        request_id.set(_id_of(HTTPConnection(scope)))
         body = _Body(receive, self._limits)
         response = _Response(send, body, request_id.get())
         try:
@@ -94,7 +102,7 @@ class ServiceMiddleware:
             method = method if method.isalpha() and len(method) < 8 else "other"
             self._metrics.requests.labels(route, method, str(response.status)).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - began)
-            log_access(scope, response.status, time.perf_counter() - began)
+            _log_access(scope, response.status, time.perf_counter() - began)
 
     async def _admit(self, scope: Scope) -> None:
         connection = HTTPConnection(scope)
@@ -175,7 +183,7 @@ class _Response:
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
             headers.setdefault("Cache-Control", "no-store")
-            headers[HEADER] = self._request
+            headers[REQUEST_ID] = self._request
         elif self.status == TOO_LARGE and not message.get("more_body", False):
             # Once the response has ended the server closes the connection, and what it has not read then resets it.
             await self._send({**message, "more_body": True})
@@ -192,3 +200,27 @@ class _Response:
 def _route(scope: Scope) -> str:
     """The route's pattern, so that names and ids make no new series."""
     return str(getattr(scope.get("route"), "path", "none"))
+
+
+def _id_of(connection: HTTPConnection) -> str:
+    """The id that a proxy has given to a request, or a new one."""
+    given = connection.headers.get(REQUEST_ID, "")
+    return given if _ID.fullmatch(given) else uuid.uuid4().hex[:16]
+
+
+def _log_access(scope: Scope, status: int, seconds: float) -> None:
+    """One line for one request; its query is left out."""
+    if not access_log.isEnabledFor(logging.INFO):
+        return
+    who = scope.get("sparingly.identity")
+    client = scope.get("client")
+    told = {
+        "address": client[0] if client else "unknown",
+        "who": who.name if who is not None else None,
+        "method": scope["method"],
+        "path": quote(scope["path"]),
+        "status": status,
+        "milliseconds": round(1000 * seconds, 1),
+    }
+    line = '%(address)s %(who)r "%(method)s %(path)s" %(status)s in %(milliseconds)s ms'
+    access_log.info(line, told, extra={"told": told})
