@@ -133,6 +133,8 @@ def test_unequal_widths_choose_the_narrow_observer():
         label_efficient(3, costs=[[0, 2, 5], [1, 0, 5], [1, 2, 0]], query_cost=3, experts=3),
         label_efficient(3, experts=0, questions=[[(0, 1), (2,)], [(0,), (1, 2)]]),
         label_efficient(3, query_cost=0.4),
+        label_efficient(3, experts=[1.0, 0.8, 0.8]),
+        label_efficient(4, experts=[1.0], questions=[[(0,), (1,), (2, 3)]], question_costs=[0.9]),
     ],
 )
 def test_weights_are_the_largest_entries(game):
@@ -199,3 +201,29 @@ def test_a_geometry_can_be_copied_and_sent():
         for twin in (copy.deepcopy(geometry), pickle.loads(pickle.dumps(geometry))):
             assert structure(twin) == structure(geometry)
             assert twin.restrict({(0, 1): 1}) == geometry.restrict({(0, 1): 1})
+
+
+@pytest.mark.parametrize("prices", [(1.0, 0.2), (1.0, 0.7), (0.7, 1.0)])
+def test_of_two_experts_who_know_the_same_the_cheaper_one_observes(prices):
+    geometry = analyze(label_efficient(3, experts=list(prices)))
+    cheaper = 3 + prices.index(min(prices))
+    assert all(set(vectors) <= {cheaper, *range(3)} for vectors in geometry.observers.values())
+    assert geometry.weights[cheaper] > 0 == geometry.weights[7 - cheaper]
+
+
+PARTS = [[(0,), (1,), (2, 3)]]
+
+
+def test_a_coarse_question_observes_the_pairs_that_it_tells_apart_by_itself():
+    geometry = analyze(label_efficient(4, experts=[1.0], questions=PARTS, question_costs=[0.9]))
+    asked = {pair: tuple(geometry.observers[pair]) for pair in geometry.neighbors}
+    assert asked.pop((0, 1)) == (5,)
+    assert set(asked.values()) == {(4,)}
+    dear = analyze(label_efficient(4, experts=[0.8], questions=PARTS, question_costs=[0.9]))
+    assert {a for vectors in dear.observers.values() for a in vectors} == {4}
+
+
+def test_a_cheap_coarse_question_leaves_to_the_expert_what_it_cannot_tell():
+    geometry = analyze(label_efficient(4, experts=[1.0], questions=PARTS, question_costs=[0.3]))
+    asked = {pair: tuple(geometry.observers[pair]) for pair in geometry.neighbors}
+    assert asked == {(0, 5): (5,), (1, 5): (5,), (2, 5): (4,), (3, 5): (4,)}

@@ -90,7 +90,7 @@ class BlockElimination:
         self._by_class = None if errors is None else _ClassElimination(errors, norm)
         self.weights = self._by_pair.weights if self._by_class is None else self._by_class.weights
         """W_a, `[action]`: the largest norm of an action's observer vectors."""
-        self._lift = _outcomes_from_symbols(geometry)
+        self._lift = _outcomes_from_symbols(geometry, self.weights)
 
     def outcomes(self, pi: Matrix) -> Matrix:
         """`[block, outcome]`: the outcome distributions that fit the flattened feedback distributions best."""
@@ -230,12 +230,19 @@ def _errors_with_one_expert(geometry: Geometry) -> Matrix | None:
     return geometry.error_costs if alone else None
 
 
-def _outcomes_from_symbols(geometry: Geometry) -> Matrix | None:
-    """The matrix that takes symbols to outcomes, None if they are the same."""
+def _outcomes_from_symbols(geometry: Geometry, weights: Matrix) -> Matrix | None:
+    """The matrix that takes symbols to outcomes, None if they are the same.
+
+    Actions that observe nothing are seldom played, and their estimates are poor: they count only for what the
+    observers do not show.
+    """
     n = geometry.game.n_outcomes
     if not geometry.informative:
         return np.zeros((0, n))
-    stacked = np.vstack([geometry.signal[a] for a in geometry.informative])
+    stacked = np.vstack([geometry.signal[a] for a in geometry.informative]).astype(float)
     if stacked.shape == (n, n) and np.array_equal(stacked, np.eye(n)):
         return None
-    return np.linalg.pinv(stacked.astype(float)).T
+    observes = np.concatenate([np.full(len(geometry.signal[a]), weights[a] > 0) for a in geometry.informative])
+    if np.linalg.matrix_rank(stacked[observes]) == np.linalg.matrix_rank(stacked):
+        stacked[~observes] = 0.0
+    return np.linalg.pinv(stacked).T

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import chain
@@ -111,6 +112,11 @@ class Geometry:
         return tuple(a for a in self.informative if len(self.game.symbols(a)) == self.game.n_outcomes)
 
     @cached_property
+    def _prices(self) -> dict[int, float]:
+        """What an action costs where all outcomes are equally likely."""
+        return dict(enumerate(self.game.costs.mean(axis=1).tolist()))
+
+    @cached_property
     def _basis(self) -> Matrix:
         return row_basis(self.signal)
 
@@ -137,7 +143,7 @@ class Geometry:
         signals = {a: self.signal[a] for a in self.observer_actions(pair)}
         if not self.is_observable(pair):
             raise ValueError(f"no feedback observes which of actions {pair[0]} and {pair[1]} is cheaper")
-        return observer_vectors(signals, self._differences([pair])[0], widths)
+        return observer_vectors(signals, self._differences([pair])[0], widths, prices=self._prices)
 
     def centred(self, i: int, j: int) -> tuple[dict[int, Matrix], float]:
         """Return the observer vectors with their middles taken away, and the constant these add up to.
@@ -153,13 +159,26 @@ class Geometry:
         weights = np.zeros(self.game.n_actions)
         pairs: Sequence[Pair] = self.neighbors
         if self.error_costs is not None and self._full:
-            # Only a degenerate expert joins N+; on all other pairs every expert who shows the class has its share.
+            # Only a degenerate expert joins N+; on all other pairs the cheapest who shows both classes observes alone.
             pairs = [pair for pair in pairs if len(self.neighborhood[pair]) > 2] if self.degenerate else []
             if len(pairs) < len(self.neighbors):
-                weights[list(self._full)] = self.error_costs.max() / len(self._full)
+                weights = self._weights_alone(self.error_costs)
         for pair in pairs:
             for action, vector in self.observers[pair].items():
                 weights[action] = max(weights[action], np.abs(vector).max())
+        return weights
+
+    def _weights_alone(self, errors: Matrix) -> NDArray[np.float64]:
+        """The same where every pair of classes is observed by the cheapest actions that show both of them."""
+        weights, left = np.zeros(self.game.n_actions), ~np.eye(self.game.n_outcomes, dtype=bool)
+        for price in sorted({self._prices[a] for a in self.informative}):
+            equals = [a for a in self.informative if self._prices[a] == price]
+            shown = np.array([self.signal[a][self.signal[a].sum(axis=1) == 1].any(axis=0) for a in equals])
+            sharing = (shown[:, :, None] & shown[:, None, :]).sum(axis=0) * left
+            for action, classes in zip(equals, shown, strict=True):
+                share = np.where(classes & classes[:, None] & (sharing > 0), errors / np.maximum(sharing, 1), 0.0)
+                weights[action] = share.max()
+            left &= sharing == 0
         return weights
 
     def restrict(self, signs: Signs | NDArray[np.int8]) -> Survivors:
@@ -244,23 +263,38 @@ def is_observable(differences: Matrix, basis: Matrix) -> bool:
 
 
 def observer_vectors(
-    signals: Mapping[int, Matrix], difference: Matrix, widths: Mapping[int, float] | None = None
+    signals: Mapping[int, Matrix],
+    difference: Matrix,
+    widths: Mapping[int, float] | None = None,
+    *,
+    prices: Mapping[int, float] | None = None,
 ) -> dict[int, Matrix]:
     """Write a cost difference as sum_a S_a^T v_a with the smallest width, sum_a w_a (max v_a - min v_a) / 2.
 
     A constant costs no width, since feedback probabilities sum to 1; so the half-span counts, and each vector may
-    still be centred by taking its middle away. Ties go to the smallest 1-norm; vectors of zeros are left out.
+    still be centred by taking its middle away. Whoever tells the difference alone has the smallest width; the cheapest
+    of these observes, equally cheap ones in equal shares. Other ties go to the smallest 1-norm; zeros are left out.
 
     >>> {a: v.tolist() for a, v in observer_vectors({2: np.eye(2)}, np.array([-0.5, 1.0])).items()}
     {2: [-0.5, 1.0]}
+    >>> {a: v.tolist() for a, v in observer_vectors({2: np.eye(2), 3: np.eye(2)}, np.ones(2), prices={3: 0.7}).items()}
+    {3: [1.0, 1.0]}
     """
+    if widths is None:
+        alone = {a: v for a, signal in signals.items() if (v := _observe_alone(signal, difference)) is not None}
+        price = {a: (prices or {}).get(a, math.inf) for a in alone}
+        cheapest = [a for a in alone if price[a] == min(price.values())]
+        if cheapest:
+            return {a: alone[a] / len(cheapest) for a in cheapest}
     scale = np.abs(difference).max()
-    full = [a for a, signal in signals.items() if len(signal) == len(difference)]
-    if full and widths is None:
-        # One action that shows the outcome attains the optimum, the half-span of the difference itself.
-        return {a: difference / len(full) for a in full}
     found = _smallest_width(signals, difference / scale, widths or {})
     return {a: scale * v for a, v in found.items() if np.abs(v).max() > TOLERANCE}
+
+
+def _observe_alone(signal: Matrix, difference: Matrix) -> Matrix | None:
+    """The vector of one action that tells a difference by itself: all outcomes of a symbol differ by the same."""
+    vector: Matrix = (signal @ difference) / signal.sum(axis=1)
+    return vector if np.abs(signal.T @ vector - difference).max() <= TOLERANCE * np.abs(difference).max() else None
 
 
 def _smallest_width(signals: Mapping[int, Matrix], target: Matrix, widths: Mapping[int, float]) -> dict[int, Matrix]:

@@ -26,3 +26,22 @@ def test_its_regret_grows_ever_more_slowly(game):
     predicted = strategy.scores(stream.X).argmax(1)
     if strategy.bounds.geometry.observability != "easy" or game.n_outcomes == 2:
         assert (predicted == stream.outcomes).mean() > 0.9
+
+
+@pytest.mark.parametrize("strategy", ["neural_cbp", "cbp", "cbp_side"])
+@pytest.mark.parametrize("prices", [(1.0, 0.2), (1.0, 0.7)])
+def test_of_two_experts_who_know_the_same_the_cheaper_one_is_asked(strategy, prices):
+    game = sp.label_efficient(2, experts=list(prices))
+    stream = easy_stream(game, 4, 300, seed=1)
+    player = sp.strategies()[strategy](game, 4, seed=0)
+    actions = [r.action for r in sp.play(player, game, zip(stream.X, stream.outcomes, strict=True))]
+    assert actions.count(2) == 1, "every action is played once at the start"
+    assert actions.count(3) >= 10
+
+
+def test_a_cheap_coarse_question_is_asked_where_it_is_enough():
+    game = sp.label_efficient(3, experts=[1.0], questions=[[(0,), (1, 2)]], question_costs=[0.3])
+    stream = easy_stream(game, 4, 400, seed=1)
+    rounds = list(sp.play(sp.NeuralCBP(game, 4, seed=0), game, zip(stream.X, stream.outcomes, strict=True)))
+    coarse, expert = (sum(r.action == action for r in rounds) for action in (4, 3))
+    assert coarse > expert > 1
