@@ -113,6 +113,44 @@ class Game:
         gold = [expert for expert in self._experts if expert.gold]
         return Game(self._costs[keep], feedback, actions, self._outcomes, gold)
 
+    def with_class(self, name: str, cost: float | None = None) -> Game:
+        """This label-efficient game with one more class, the last; whoever is asked tells it from the others.
+
+        `cost` is that of every mistake about it, the largest that there is if left out.
+
+        >>> from sparingly.games import label_efficient
+        >>> game = label_efficient(classes=["cat", "dog"]).with_class("cow", cost=2.0)
+        >>> game.costs.tolist(), game.symbols(3)
+        ([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0], [1.0, 1.0, 1.0]], ('cat', 'dog', 'cow'))
+        """
+        n = self.n_outcomes
+        if not self.is_label_efficient or any(len(self._symbols[a]) != n for a in range(n, self.n_actions)):
+            raise ValueError(f"{self!r} cannot take on class {name!r}: each of its questions must tell every class")
+        announce, ask = self._costs[:n], self._costs[n:]
+        mistake = float(announce.max()) if cost is None else float(cost)
+        own = float(announce.diagonal().min())
+        costs = np.block([[announce, np.full((n, 1), mistake)], [np.full((1, n), mistake), np.full((1, 1), own)]])
+        silent = self._feedback[0][0]
+        return Game(
+            np.vstack([costs, np.hstack([ask, ask.max(axis=1, keepdims=True)])]),
+            [[silent] * (n + 1)] * (n + 1) + [[*row, name] for row in self._feedback[n:]],
+            [*self._actions[:n], f"announce {name}", *self._actions[n:]],
+            [*self._outcomes, name],
+            self._experts,
+        )
+
+    def of_first_classes(self, n: int) -> Game:
+        """This label-efficient game with only its first n classes.
+
+        >>> from sparingly.games import label_efficient
+        >>> label_efficient(3).of_first_classes(2) == label_efficient(2)
+        True
+        """
+        rows = [*range(n), *range(self.n_outcomes, self.n_actions)]
+        feedback = [self._feedback[row][:n] for row in rows]
+        actions = [self._actions[row] for row in rows]
+        return Game(self._costs[rows, :n], feedback, actions, self._outcomes[:n], self._experts)
+
     @property
     def n_actions(self) -> int:
         """N."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sparingly.learning.embedding import embedding
 from sparingly.learning.label_memory import Memory
-from sparingly.learning.networks import Network, build
+from sparingly.learning.networks import Network, build, with_output
 from sparingly.learning.row_independence import pad_block
 from sparingly.learning.training import Training
 
@@ -54,14 +54,22 @@ class EENet:
         if residuals not in ("fresh", "kept"):
             raise ValueError(f"residuals is {residuals!r}: give 'fresh' or 'kept'")
         self.device = device
+        self._shape, self._seed, self._sizes = shape, seed, {"width": width, "depth": depth}
         self.training = training or Training()
         self.residuals = residuals
         self.f1 = build(network, shape, n_outputs, seed=seed, width=width, depth=depth).to(device)
         channels = shape[0] if len(shape) == 3 else 1
-        self.embedding = embedding(self.f1, shape, kind=kind, block_size=block_size or 51 * channels, device=device)
-        self.f2 = build("mlp", (self.embedding.size,), n_outputs, seed=seed + 1, width=width, depth=depth).to(device)
+        self._kind, self._block_size = kind, block_size or 51 * channels
+        self._embed(n_outputs)
         self.memory = Memory(device)
         self._divisor = shape[0]
+
+    def _embed(self, n_outputs: int) -> None:
+        """The embedding of f1 as it is now, and a new f2 on top of it."""
+        options: dict[str, Any] = {"kind": self._kind, "block_size": self._block_size, "device": self.device}
+        self.embedding = embedding(self.f1, self._shape, **options)
+        f2 = build("mlp", (self.embedding.size,), n_outputs, seed=self._seed + 1, **self._sizes)
+        self.f2 = f2.to(self.device)
 
     @property
     def count_size(self) -> int:
@@ -105,6 +113,25 @@ class EENet:
             with torch.no_grad():
                 outputs, compact = self.exploit(x)
             residual = target - outputs
+        self._train_f2(compact, residual, rng)
+
+    def add_output(self, targets: Tensor, rng: np.random.Generator) -> None:
+        """Estimate one more output, the last; `targets` are those of everything kept, with a place for it.
+
+        f1 keeps what it has learned. Its embedding is another, so that f2 is learned anew, from f1 as it is now.
+        """
+        n_outputs = targets.shape[1]
+        self.f1 = with_output(self.f1, n_outputs - 1).to(self.device)
+        self._embed(n_outputs)
+        X, self.memory = self.memory["x"] if len(self.memory) else targets[:0], Memory(self.device)
+        if not len(X):
+            return
+        outputs, compact = self.exploit(X)
+        kept = {"compact": compact, "residual": targets - outputs} if self.residuals == "kept" else {}
+        self.memory.extend(x=X, target=targets, **kept)
+        self._train_f2(compact, targets - outputs, rng)
+
+    def _train_f2(self, compact: Tensor, residual: Tensor, rng: np.random.Generator) -> None:
         self.training.fit(self.f2, compact, residual, rng, divisor=self.embedding.size, prepare=self.embedding.expand)
 
     def sizes(self) -> list[list[int]]:

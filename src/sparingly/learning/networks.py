@@ -121,6 +121,32 @@ def build(network: Network, shape: tuple[int, ...], n_outputs: int, *, seed: int
     return module.eval()
 
 
+def with_output(module: nn.Module, n_outputs: int, *, bias: float = 0.0) -> nn.Module:
+    """A module with one more output than `n_outputs`, of which nothing is known: no weights, and this bias.
+
+    The module itself is changed, where it can be; its outputs must be those of its last fully connected layer.
+
+    >>> module = with_output(MLP((3,), 2, width=4), 2, bias=-1.0)
+    >>> module(torch.zeros(1, 3))[0, 2].item()
+    -1.0
+    """
+    places = [name for name, layer in module.named_modules() if type(layer) is nn.Linear]
+    last = cast(nn.Linear, module.get_submodule(places[-1])) if places else None
+    if last is None or last.out_features != n_outputs:
+        raise ValueError(f"{type(module).__name__} cannot take on a class: its outputs are not those of a linear layer")
+    grown = nn.Linear(last.in_features, n_outputs + 1, last.bias is not None, last.weight.device)
+    with torch.no_grad():
+        grown.weight.copy_(nn.functional.pad(last.weight, (0, 0, 0, 1)))
+        if last.bias is not None:
+            grown.bias.copy_(nn.functional.pad(last.bias, (0, 1), value=bias))
+    grown.requires_grad_(last.weight.requires_grad)
+    if not places[-1]:
+        return grown
+    parent, _, name = places[-1].rpartition(".")
+    setattr(module.get_submodule(parent), name, grown)
+    return module.eval()
+
+
 def _make(network: Network, shape: tuple[int, ...], n_outputs: int, width: int, depth: int) -> nn.Module:
     if network == "mlp":
         return MLP(shape, n_outputs, width=width, depth=depth)

@@ -74,6 +74,15 @@ class PseudoCounts:
         if len(self._recent) >= self.most_recent:
             self.consolidate()
 
+    def add_many(self, Phi: Tensor) -> None:
+        """Count plays at the rows of a block `[block, size]`, at once."""
+        if len(Phi):
+            self._since_refresh.extend(phi=Phi)
+            self._recent.clear()
+            self._settled.clear()
+            self._invert()
+            self.version += 1
+
     def consolidate(self) -> None:
         """Move the recent directions into the base, if they are many enough to be worth it."""
         if len(self._recent) < self.worth_consolidating:

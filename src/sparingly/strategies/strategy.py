@@ -142,6 +142,12 @@ class Strategy(abc.ABC):
         for x, outcome in zip(X, outcomes, strict=True):
             self._take(x, action, outcome)
 
+    def _add_class(self, game: Game) -> None:
+        """Go on with a game that has one more class, which no label has named yet; `self.game` is still the old one."""
+        raise ValueError(
+            f"strategy {self.name} cannot take on class {game.outcomes[-1]!r}: make it anew with all classes"
+        )
+
     @abc.abstractmethod
     def _train(self) -> None:
         """Update the parameters from everything kept."""
@@ -258,6 +264,19 @@ class Strategy(abc.ABC):
         self.n_taught += len(outcomes)
         self._due = True
         self._update()
+
+    def add_class(self, name: str, cost: float | None = None) -> None:
+        """Take on a class that was not known before: the game grows by one outcome, the strategy by one output.
+
+        Nothing that was learned is lost. `cost` is that of every mistake about the class, the largest that there is if
+        left out. Announcements are numbered before questions, so the numbers of those that ask grow by one.
+        """
+        game, grown = self.game.with_class(name, cost), copy.deepcopy(self)
+        with torch.no_grad():
+            grown._add_class(game)
+        grown.game = game
+        grown.generation += 1
+        self.__dict__.update(grown.__dict__)
 
     def advance(self, rounds: int) -> None:
         """Move the clock by rounds that another copy of this strategy decided."""

@@ -201,6 +201,30 @@ class PaysAlways(Honest):
         return self.expert, best, why
 
 
+class Grows(Honest):
+    """Takes on classes, as it should."""
+
+    def _add_class(self, game):
+        self.sums = torch.nn.functional.pad(self.sums, (0, 0, 0, 1))
+        self.counts = torch.nn.functional.pad(self.counts, (0, 1))
+        self.expert += 1
+
+
+class ForgetsWhatItHadLearned(Grows):
+    """Counts no label any more after a class was added."""
+
+    def _add_class(self, game):
+        super()._add_class(game)
+        self.n_labels = 0
+
+
+class HasNoPlaceForTheNewClass(Grows):
+    """Grows by nothing."""
+
+    def _add_class(self, game):
+        self.expert += 1
+
+
 BROKEN = {
     "decisions_are_well_formed": (SaysNothing,),
     "every_game_is_played_or_refused": (TakesAnything,),
@@ -218,6 +242,7 @@ BROKEN = {
     "odd_streams_do_not_break_it": (BreaksOnConstants,),
     **BROKEN_HEARING,
     "known_outcomes_are_learned_or_refused": (CountsTaughtAsAsked, KeepsHalfOfARefusal),
+    "a_class_is_added_or_refused": (ForgetsWhatItHadLearned, HasNoPlaceForTheNewClass),
     "asking_does_not_die": (GivesUp,),
     "it_beats_asking_at_random": (PaysAlways,),
 }

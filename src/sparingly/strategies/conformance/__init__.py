@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from sparingly.strategies.conformance.adding import a_class_is_added_or_refused
 from sparingly.strategies.conformance.case import Case, ConformanceError, Factory
 from sparingly.strategies.conformance.hearing import (
     answers_of_experts_may_be_late_or_missing,
@@ -60,6 +61,7 @@ CHECKS: tuple[Check, ...] = (
     rounds_with_several_answers_can_be_repeated,
     answers_of_experts_may_be_late_or_missing,
     known_outcomes_are_learned_or_refused,
+    a_class_is_added_or_refused,
     asking_does_not_die,
     it_beats_asking_at_random,
 )
@@ -93,7 +95,7 @@ def check(
     >>> from sparingly import strategies
     >>> passed = strategies.check(strategies.NeverAsk, short=True)
     >>> len(passed), "same_seed_same_decisions" in passed, "asking_does_not_die" in passed
-    (19, True, False)
+    (20, True, False)
     """
     unknown = set(only) - {one.__name__ for one in CHECKS}
     if unknown:

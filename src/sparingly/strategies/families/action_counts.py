@@ -29,7 +29,7 @@ class ActionCounts:
 
     def __init__(self, actions: Iterable[int], embedding: Embedding, *, penalty: float, kind: str) -> None:
         self.embedding = embedding
-        self.kind = kind
+        self.kind, self.penalty = kind, penalty
         size, device = len(embedding.repeats), str(embedding.repeats.device)
         self.counts = {a: PseudoCounts(size, penalty=penalty, device=device) for a in actions}
 
@@ -55,6 +55,14 @@ class ActionCounts:
         """Count one more play of an action, if it is one of those that are counted."""
         if action in self.counts:
             self.counts[action].add(*self._solve(prepared, row, action))
+
+    def renewed(self, actions: Iterable[int], embedding: Embedding) -> ActionCounts:
+        """Counts of other actions, or in other coordinates, with nothing counted yet."""
+        return ActionCounts(actions, embedding, penalty=self.penalty, kind=self.kind)
+
+    def count_all(self, action: int, compact: Tensor) -> None:
+        """Count a play of an action at each row of a block of compact embeddings."""
+        self.counts[action].add_many(self.embedding.isometric(compact))
 
     def settle(self) -> None:
         for counts in self.counts.values():

@@ -104,6 +104,18 @@ class ConfidenceBoundStrategy(Strategy):
         self.contradictions += left.contradiction
         return action, explain(action, self.game, comparison, place, left, **seen)
 
+    def _add_class(self, game: Game) -> None:
+        old = self.bounds
+        self.bounds = Bounds(game, norm=old.elimination.norm, alpha=old.alpha, ties=old.ties)
+        self._start = (
+            tuple(range(game.n_actions)) if len(self._start) > len(old.informative) else self.bounds.informative
+        )
+        self._add_output(old)
+
+    def _add_output(self, old: Bounds) -> None:
+        """Go on with the bounds of a game with one more class: each informative action has one more symbol."""
+        raise ValueError(f"strategy {self.name} cannot take on a class: make it anew with all classes")
+
     def _state(self) -> dict[str, Any]:
         return {"contradictions": self.contradictions, "learned": self._learned()}
 

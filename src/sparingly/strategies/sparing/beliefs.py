@@ -65,7 +65,7 @@ class Beliefs:
         else:
             self._scaling = ImageScaling()
             module = build(network, shape, n_classes, seed=seed, width=width, depth=2)
-            self.ensemble = ModuleEnsemble(module, members=members or 3)
+            self.ensemble = ModuleEnsemble(module, n_classes, members=members or 3)
         if self.ensemble.members < 2:
             raise ValueError(f"members is {members}: an ensemble has at least 2")
         beside = kernel and not isinstance(network, Ensemble)
@@ -109,6 +109,12 @@ class Beliefs:
             return networks
         scores = self._kernel.scores(rows.flatten(1))[:, : len(X)]
         return _mix(networks, (self._contrast * scores).softmax(2), self._share)
+
+    def add_class(self) -> None:
+        """Take on one more class, the last."""
+        self.ensemble.add_class()
+        if self._kernel is not None:
+            self._kernel.add_class()
 
     def state_dict(self) -> dict[str, Any]:
         return {

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sparingly.learning.networks import with_output
 from sparingly.learning.training import Adam, Autograd, descend
 
 LEARNING_RATE = 1e-2
@@ -23,6 +24,8 @@ LONGER = 3
 """A module, which is trained alone, takes this many times the steps."""
 NO_VALUE = torch.zeros(())
 """Nobody looks at the ensemble's objective, so it is not computed."""
+UNHEARD_OF = -100.0
+"""The logit of a class that no label has named yet."""
 MASKS = 4
 """Dropout masks are windows at random places of one random sequence this many times as long as a mask."""
 
@@ -55,6 +58,10 @@ class Ensemble(abc.ABC):
     def held_out(self, X: Tensor, folds: Tensor) -> Tensor:
         """For each row the logits of the member that did not train on its fold, `[n, class]`."""
         return self.logits(X)[folds, torch.arange(len(X))]
+
+    def add_class(self) -> None:
+        """Take on one more class, the last; it is held very unlikely until the next `fit`."""
+        raise ValueError(f"{type(self).__name__} cannot take on a class: it has no `add_class`")
 
     @abc.abstractmethod
     def state_dict(self) -> dict[str, Any]: ...
@@ -121,6 +128,13 @@ class MLPEnsemble(Ensemble):
         w1, b1, w2, b2 = self.views(self.parameters)
         hidden = torch.addmm(b1, X, w1).relu_().view(len(X), self.members, self.width).transpose(0, 1)
         return torch.baddbmm(b2, hidden, w2)
+
+    def add_class(self) -> None:
+        if len(self.parameters):
+            w1, b1, w2, b2 = self.views(self.parameters)
+            w2, b2 = nn.functional.pad(w2, (0, 1)), nn.functional.pad(b2, (0, 1), value=UNHEARD_OF)
+            self.parameters = torch.cat([part.flatten() for part in (w1, b1, w2, b2)])
+        self.n_classes += 1
 
     def state_dict(self) -> dict[str, Any]:
         return {"parameters": self.parameters, "n_inputs": self._n_inputs}
@@ -194,10 +208,12 @@ class ModuleEnsemble(Ensemble):
     ----------
     module
         Maps `[block, *shape]` to logits `[block, class]`; each member starts from its weights, spread a little.
+    n_classes
+        How many classes that are.
     """
 
-    def __init__(self, module: nn.Module, *, members: int = 3) -> None:
-        self.members = members
+    def __init__(self, module: nn.Module, n_classes: int, *, members: int = 3) -> None:
+        self.members, self.n_classes = members, n_classes
         self._origin = module
         self._modules = [copy.deepcopy(module) for _ in range(members)]
 
@@ -210,6 +226,11 @@ class ModuleEnsemble(Ensemble):
 
     def logits(self, X: Tensor) -> Tensor:
         return torch.stack([module(X) for module in self._modules])
+
+    def add_class(self) -> None:
+        self._origin = with_output(self._origin, self.n_classes)
+        self._modules = [with_output(module, self.n_classes, bias=UNHEARD_OF) for module in self._modules]
+        self.n_classes += 1
 
     def state_dict(self) -> dict[str, Any]:
         return {"modules": [module.state_dict() for module in self._modules]}

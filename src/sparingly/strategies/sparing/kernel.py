@@ -12,6 +12,8 @@ from sparingly.learning.row_independence import row_independent_product
 
 POWERS = (0.0, 0.25)
 """Of the components' shares of the variance, that they may be weighted by."""
+UNHEARD_OF = -20.0
+"""The score of a class that no label has named yet."""
 REACHES = (0.3, 1.0, 3.0)
 """Rates at which the kernel falls with the squared distance over its median."""
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
@@ -129,6 +131,14 @@ class KernelMembers:
     def held_out(self, X: Tensor, folds: Tensor) -> Tensor:
         """For each row the scores of the member that did not train on its fold, `[n, class]`."""
         return self.scores(X)[folds, torch.arange(len(X))]
+
+    def add_class(self) -> None:
+        """Take on one more class, the last; it is held very unlikely until the next `fit`."""
+        if len(self._mean):
+            weights = self._weights.view(len(self._weights), self.members, self.n_classes)
+            self._weights = nn.functional.pad(weights, (0, 1)).flatten(1)
+            self._mean = nn.functional.pad(self._mean, (0, 1), value=UNHEARD_OF)
+        self.n_classes += 1
 
     def state_dict(self) -> dict[str, Any]:
         parts = {"rows": self._rows, "weights": self._weights, "mean": self._mean, "rate": self._rate}

@@ -193,6 +193,13 @@ class Knowledge:
         self._stream.renew()
         self.schedule = RefitSchedule(0, clock)
 
+    def add_class(self, expected_costs: ExpectedCosts, panel: Panel | None, clock: int) -> None:
+        """Take on one more class; the next label brings an update."""
+        self.expected_costs, self.panel = expected_costs, panel
+        self.beliefs.add_class()
+        if self.worth is not None:
+            self.schedule = RefitSchedule(0, clock)
+
     def members(self, X: Tensor) -> Tensor:
         """The members' calibrated probabilities, `[member, block, class]`; the labels' shares before there are any."""
         if self.worth is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,10 @@ class OpenQuestions:
     def _invalidate_from(self, place: int) -> None:
         """The rows from a place on are no longer in order."""
         self._filled = min(self._filled, place)
+
+    def add_class(self) -> None:
+        """What was believed of the open questions had no place for the new class."""
+        self._open = [replace(q, probability=nn.functional.pad(q.probability, (0, 1))) for q in self._open]
 
     def state_dict(self) -> dict[str, Any]:
         return {

@@ -147,6 +147,15 @@ class Panel:
             counts.index_add_(1, answers[known, e], believed[known].T)
             one.believe(counts)
 
+    def grown(self, game: Game) -> Panel:
+        """The panel of a game with one more class, knowing what this one does."""
+        panel = Panel(game)
+        state = self.state_dict()
+        for one in state["experts"]:
+            one |= {name: nn.functional.pad(one[name], (0, 1, 0, 1)) for name in ("truths", "beliefs")}
+        panel.load_state_dict(state)
+        return panel
+
     def state_dict(self) -> dict[str, Any]:
         return {
             "experts": [one.state_dict() for one in self.reliability],

@@ -231,6 +231,14 @@ class Sparing(Strategy):
             self.knowledge.observe(x, self.rng)
             self.knowledge.add(x, outcome, None, self.clock)
 
+    def _add_class(self, game: Game) -> None:
+        self.expected_costs = ExpectedCosts(game)
+        self.panel = None if self.panel is None else self.panel.grown(game)
+        self.knowledge.add_class(self.expected_costs, self.panel, self.clock)
+        self.purchase_rule = replace(self.purchase_rule, unit=self.expected_costs.unit)
+        self.questions.add_class()
+        self.watch.add_class(self.expected_costs.costs, float(self.rng.random()))
+
     def _due_after_label(self) -> bool:
         if self.panel is not None and len(self.knowledge.bought) == self.knowledge.schedule.labels:
             return False

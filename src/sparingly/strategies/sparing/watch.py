@@ -59,6 +59,12 @@ class Evidence:
         """Whether an announcement is under suspicion."""
         return self.wealth[announced] > SURPRISE
 
+    def add_class(self) -> None:
+        """Take on one more announcement."""
+        self.wealth.append(1.0)
+        self.since.append(0)
+        self.instead.append([])
+
     def reset(self, classes: list[int]) -> None:
         """Begin anew with some announcements."""
         for announced in classes:
@@ -101,9 +107,19 @@ class Watch:
         self.evidence = Evidence(len(costs))
         self.changes: list[int] = []
         """The rounds at which a change was noticed."""
+        self._set_costs(costs)
+
+    def _set_costs(self, costs: Tensor) -> None:
         least, most = float(costs.min()), float(costs.max())
         self._share = (costs - least) / (most - least or 1.0)
         self._least, self._unit = least, most - least or 1.0
+
+    def add_class(self, costs: Tensor, start: float) -> None:
+        """Take on one more announcement, with the costs that there are now."""
+        self.evidence.add_class()
+        self._made.append(0)
+        self._left.append(start)
+        self._set_costs(costs)
 
     def check(self, announced: int) -> Check:
         """How far an announcement has been checked."""

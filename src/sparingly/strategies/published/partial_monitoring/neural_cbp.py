@@ -15,7 +15,7 @@ from sparingly.learning.networks import Network
 from sparingly.learning.schedules import UpdateSchedule, update_schedule
 from sparingly.strategies.families.action_counts import ActionCounts
 from sparingly.strategies.families.confidence_bound_strategy import ConfidenceBoundStrategy
-from sparingly.strategies.families.confidence_bounds import PairComparison
+from sparingly.strategies.families.confidence_bounds import Bounds, PairComparison
 from sparingly.strategies.families.network_options import NetworkOptions
 from sparingly.strategies.published.partial_monitoring.neural_cbp_presets import differences
 from sparingly.strategies.strategy import Assessment
@@ -139,6 +139,17 @@ class NeuralCBP(ConfidenceBoundStrategy):
 
     def _count(self, assessment: Assessment, row: int, action: int) -> None:
         self.action_counts.count(assessment.values, row, action)
+
+    def _add_output(self, old: Bounds) -> None:
+        if len(self.bounds.informative) != 1:
+            raise ValueError("neural_cbp can only take on a class where there is one question to ask")
+        network, (asks,) = self.network, self.observers
+        kept = network.memory["target"] if len(network.memory) else torch.zeros(0, old.n_symbols)
+        network.add_output(torch.nn.functional.pad(kept, (0, 1)), self.rng)
+        self.action_counts = self.action_counts.renewed([asks], network.embedding)
+        if len(kept):
+            self.action_counts.count_all(asks, network.exploit(network.memory["x"])[1])
+        self._last = None
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         target = torch.full((self.bounds.n_symbols,), math.nan)

@@ -1,0 +1,191 @@
+"""Streams of texts with many classes: what each strategy costs beside a line drawn with hindsight.
+
+`python -m benchmarks.texts` makes the missing runs, one line a run in docs/results/texts/runs.jsonl, order by order,
+and prints the table; `python -m benchmarks texts` only prints it. Orders 0 to 4 are for reporting only. Every run plays
+a whole data set in the order of its seed; an error and a question cost 1.
+
+The line labels the first n texts, trains a logistic regression on their encoding and announces for the rest; the best
+n, and the best strength of its regularisation, are chosen afterwards. Peers have texts as their users would give them:
+river's BagOfWords, and for the others the same encoding that ours have; of each, the best setting on order 1000.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import sparingly as sp
+from benchmarks.peers import skactiveml, vw
+from benchmarks.peers.trial import Expert, Trial
+from sparingly.experiments.datasets import Dataset, load
+from sparingly.experiments.streams import Moments, _standardised
+
+RUNS = Path(__file__).parent.parent / "docs" / "results" / "texts" / "runs.jsonl"
+DATA = ("banking77", "clinc150_in_scope", "isear")
+ORDERS = range(5)
+CHOOSING = 1000
+OURS = ("sparing", "neural_cbp", "neuronal", "margin")
+LABELS = (100, 200, 400, 800, 1200, 1600, 2000, 2400, 3200, 4000, 4800, 6400)
+STRENGTHS = (3.0, 30.0, 300.0)
+Spec = dict[str, Any]
+
+GRIDS: dict[str, list[Spec]] = {
+    "river": [
+        {"model": model, "discount": discount} for model in ("ComplementNB", "logistic") for discount in (1, 3, 30)
+    ],
+    "scikit-activeml": [
+        {"strategy": "VariableUncertainty", "model": "logistic", "budget": budget} for budget in (0.1, 0.2, 0.3)
+    ],
+    "VW --cs_active": [{"mellowness": mellowness, "rate": 0.5, "products": False} for mellowness in (3e-4, 1e-3, 3e-3)],
+}
+
+
+@lru_cache(maxsize=1)
+def _data(name: str) -> Dataset:
+    return load(name, "encoded")
+
+
+def played_in(data: str, seed: int, *, standardised: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The places of the texts in the order of a seed, their encodings and their classes."""
+    dataset = _data(data)
+    order = np.random.default_rng(seed).permutation(len(dataset))
+    X = np.ascontiguousarray(dataset.raw[order], dtype=np.float32)
+    if standardised:
+        X = _standardised(X, *Moments(X).after(np.arange(1, len(X) + 1)))
+    return order, X, dataset.y[order]
+
+
+def ours(data: str, seed: int, who: str) -> Spec:
+    """One of our strategies; what scales features by itself gets them as they are."""
+    kind = sp.strategies()[who]
+    _, X, y = played_in(data, seed, standardised=not kind.scales)
+    game = sp.label_efficient(_data(data).n_classes)
+    began = time.process_time()
+    strategy = kind(game, n_features=X.shape[1], seed=seed)
+    cost, asked = 0.0, 0
+    for one in sp.play(strategy, game, zip(X, y.tolist(), strict=True)):
+        cost += one.cost
+        asked += one.action >= game.n_outcomes
+    return {"cost": cost, "asked": int(asked), "seconds": round(time.process_time() - began, 1)}
+
+
+def line(data: str, seed: int) -> Spec:
+    """Label the first n, train once, announce for the rest."""
+    from sklearn.linear_model import LogisticRegression
+
+    _, X, y = played_in(data, seed, standardised=False)
+    began, tried = time.process_time(), {}
+    for n in (n for n in LABELS if n < len(y)):
+        for strength in STRENGTHS:
+            model = LogisticRegression(C=strength, max_iter=200).fit(X[:n], y[:n])
+            tried[n, strength] = n + float((model.predict(X[n:]) != y[n:]).sum())
+    best = min(tried, key=lambda pair: tried[pair])
+    found = {"cost": tried[best], "asked": best[0], "settings": {"C": best[1]}}
+    return {**found, "seconds": round(time.process_time() - began, 1)}
+
+
+def peer(data: str, seed: int, who: str, settings: Spec) -> Spec:
+    """A peer with these settings."""
+    order, X, y = played_in(data, seed, standardised=False)
+    trial = Trial(X, 1.0 - np.eye(_data(data).n_classes), Expert(y), seed)
+    if who == "river":
+        texts = _data(data).texts
+        assert texts is not None
+        _river(trial, [texts[place] for place in order], **settings)
+    else:
+        (skactiveml._play if who == "scikit-activeml" else vw._cs_active)(trial, **settings)
+    asked = trial.expert.asked
+    cost = float(np.where(asked, 1.0, trial.announced != y).sum())
+    return {"cost": cost, "asked": int(asked.sum()), "seconds": round(trial.clock.seconds, 1), "settings": settings}
+
+
+def _river(trial: Trial, texts: list[str], *, model: str, discount: float, warm: int = 50) -> None:
+    """river's EntropySampler over words counted by BagOfWords (and tf-idf for the linear model)."""
+    from river import active, compose, feature_extraction, linear_model, multiclass, naive_bayes, optim
+
+    pipeline = (
+        compose.Pipeline(feature_extraction.BagOfWords(ngram_range=(1, 2)), naive_bayes.ComplementNB())
+        if model == "ComplementNB"
+        else compose.Pipeline(
+            feature_extraction.TFIDF(),
+            multiclass.OneVsRestClassifier(linear_model.LogisticRegression(optimizer=optim.SGD(1.0))),
+        )
+    )
+    sampler = active.EntropySampler(pipeline, discount_factor=discount, seed=trial.seed)
+    for t, text in trial.each(lambda t: texts[t]):
+        p, asks = sampler.predict_proba_one(text)
+        trial.announced[t] = max(p, key=p.get) if p else 0
+        if asks or t < warm:
+            sampler.learn_one(text, trial.expert.ask(t))
+
+
+def records() -> list[Spec]:
+    """Every run made so far."""
+    return [json.loads(text) for text in RUNS.read_text().splitlines()] if RUNS.exists() else []
+
+
+def made(data: str, who: str, seed: int, settings: Spec | None = None) -> Spec:
+    """A run; it is made if it is not there."""
+    wanted = {"data": data, "who": who, "seed": seed}
+    for one in records():
+        if wanted.items() <= one.items() and settings in (None, one.get("settings")):
+            return one
+    if who == "line":
+        found = line(data, seed)
+    else:
+        found = ours(data, seed, who) if settings is None else peer(data, seed, who, settings)
+    with RUNS.open("a") as file:
+        file.write(json.dumps({**wanted, **found}) + "\n")
+    print({**wanted, **found}, flush=True)
+    return found
+
+
+def make(whos: list[str]) -> None:
+    """The runs that are missing, all strategies of an order before the next."""
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", module="sklearn")
+    for seed in ORDERS:
+        for data in DATA:
+            for who in (one for one in ("sparing", "line", *OURS[1:]) if one in whos):
+                made(data, who, seed)
+            for who in (one for one in GRIDS if one in whos):
+                best = min(GRIDS[who], key=lambda settings: made(data, who, CHOOSING, settings)["cost"])
+                made(data, who, seed, best)
+
+
+def main() -> None:
+    """Print the mean cost of everyone on every data set, and what Sparing costs beside the line."""
+    reported = [one for one in records() if one["seed"] in ORDERS]
+    print(f"{'':20}" + "".join(f"{data:>30}" for data in DATA))
+    for who in ("line", *OURS, *GRIDS):
+        cells = []
+        for data in DATA:
+            runs = [one for one in reported if (one["data"], one["who"]) == (data, who)]
+            means = [np.mean([one[what] for one in runs]) for what in ("cost", "asked", "seconds")] if runs else []
+            cells.append("{:.0f} ({:.0f} asked, {:.0f} s) x{}".format(*means, len(runs)) if runs else "-")
+        print(f"{who:20}" + "".join(f"{cell:>30}" for cell in cells))
+    logs = []
+    for data in DATA:
+        costs = {
+            who: {one["seed"]: one["cost"] for one in reported if (one["data"], one["who"]) == (data, who)}
+            for who in ("sparing", "line")
+        }
+        ratios = [costs["sparing"][seed] / cost for seed, cost in costs["line"].items() if seed in costs["sparing"]]
+        if ratios:
+            logs.append(np.mean(np.log(ratios)))
+            print(f"over the line: {data:20} {np.exp(logs[-1]):.3f} ({', '.join(f'{r:.3f}' for r in ratios)})")
+    if logs:
+        print(f"geometric mean: {np.exp(np.mean(logs)):.3f}")
+
+
+if __name__ == "__main__":
+    make(sys.argv[1:] or ["line", *OURS, *GRIDS])
+    main()
