@@ -191,3 +191,22 @@ def test_the_life_of_a_services_agent(sparingly, tmp_path: Path) -> None:  # typ
     assert sparingly("delete", "apples", "--yes", *store)[1] == "apples is deleted\n"
     assert not list(tmp_path.glob("*.agent.db*"))
     assert sparingly("list", "--store", str(tmp_path / "none"))[0] == 2
+
+
+def test_labels_from_a_file_are_taught(sparingly, path: Path) -> None:  # type: ignore[no-untyped-def]
+    place, file = str(path), path.with_name("known.csv")
+    file.write_text("age,job,kind,id\n39,clerk,1,a\n,smith,0,b\n41,clerk,,c\n")
+    sparingly("create", place, "--classes", "0,1")
+    assert sparingly("teach", place, str(file), "--target", "kind")[1] == (
+        f"{place}: 2 labels taught, 1 rows without one left out\n"
+    )
+    assert sparingly("teach", place, "-", "--target", "kind", stdin=file.read_text())[1].startswith(
+        f"{place}: 0 labels"
+    )
+    assert "; 2 labels taught" in sparingly("stats", place)[1]
+    code, _, said = sparingly("teach", place, str(file), "--target", "nokind")
+    assert code != 0
+    assert "row 1 has no column 'nokind'" in said
+    code, _, said = sparingly("teach", place, str(path.with_name("absent.csv")))
+    assert code != 0
+    assert "absent.csv" in said

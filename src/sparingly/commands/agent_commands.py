@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -85,6 +87,28 @@ def observe(
             )
             for ticket in tickets:
                 typer.echo(json.dumps(dict(ticket)))
+
+
+@agent.command()
+def teach(
+    place: Annotated[str, typer.Argument(metavar="[FILE|URL]", help="The agent; `agent.db` if left out.")],
+    source: Annotated[str | None, typer.Argument(metavar="DATA", help="CSV or JSON lines; - reads them in.")] = None,
+    target: Annotated[str, typer.Option(help="The column or key that holds the label.")] = "label",
+    kind: Annotated[str | None, typer.Option("--format", help="csv or jsonl; otherwise the first line tells.")] = None,
+    id: Annotated[str, typer.Option(help="The column or key that holds the caller's own id.")] = "id",
+) -> None:
+    """Teach an agent labels that are there already: learned at once, free, counted apart from questions."""
+    from sparingly.commands.input_formats import class_of, read_rows, with_labels
+    from sparingly.live.agent.agent import Agent
+
+    place, source = ("agent.db", place) if source is None else (place, source)
+    with _lines(source) as lines, Agent.open(place) as opened:
+        every = list(with_labels(read_rows(lines, kind, id), target))
+        known = [row for row in every if row.label is not None]
+        labels = [class_of(row.label, opened.classes) for row in known]
+        count = opened.teach([row.features for row in known], labels, ids=[row.id for row in known])
+    left_out = f", {len(every) - len(known)} rows without one left out" if len(known) < len(every) else ""
+    typer.echo(f"{place}: {count} labels taught{left_out}")
 
 
 @agent.command()
@@ -239,6 +263,16 @@ def delete(
     typer.echo(f"{name} is deleted" if gone else f"{name} is deleted as soon as the service that runs lets go of it")
 
 
+@contextmanager
+def _lines(source: str | None) -> Iterator[Iterable[str]]:
+    """The lines of a file, or those of standard input."""
+    if source in (None, "-"):
+        yield sys.stdin
+        return
+    with Path(str(source)).open(newline="", encoding="utf-8-sig") as file:
+        yield file
+
+
 def _change_state(name: str, what: str, store: str) -> None:
     from sparingly.live.service.auth.tokens import Operator
 
@@ -271,6 +305,7 @@ def _in_words(found: Statistics) -> list[str]:
     lines = [
         f"{found.observations} observations, {found.questions} questions: "
         f"{found.answered} answered, {found.open} open, {found.skipped} skipped, {found.unknown} unknown"
+        + (f"; {found.taught} labels taught" if found.taught else "")
     ]
     if found.accuracy is None or found.accuracy_low is None or found.accuracy_high is None:
         lines.append("how often its announcements are right is not known: no question was left to chance")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sparingly.encoders.fields import reads_as_number
@@ -20,6 +20,7 @@ class InputRow:
     features: Any
     id: str | int | None = None
     payload: Any = None
+    label: Any = None
 
 
 def read_rows(source: Iterable[str], kind: str | None = None, id_name: str = "id") -> Iterator[InputRow]:
@@ -43,6 +44,29 @@ def read_rows(source: Iterable[str], kind: str | None = None, id_name: str = "id
         raise AgentError(f"format {kind!r} is unknown: give csv or jsonl")
     every = itertools.chain([first], lines)
     return _csv(every, id_name) if kind == "csv" else _jsonl(every, id_name)
+
+
+def with_labels(rows: Iterable[InputRow], target: str) -> Iterator[InputRow]:
+    """The rows with the column `target` taken out as their label; None where it is empty.
+
+    >>> [(row.features, row.label) for row in with_labels(read_rows(["a,kind\\n", "1,ham\\n"]), "kind")]
+    [({'a': 1.0}, 'ham')]
+    """
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row.features, dict) or target not in row.features:
+            raise AgentError(f"row {number} has no column {target!r}")
+        features = {name: value for name, value in row.features.items() if name != target}
+        yield replace(row, features=features, label=row.features[target])
+
+
+def class_of(label: Any, classes: Sequence[Any]) -> Any:
+    """The class that a cell means: 1 may be written 1, 1.0 or "1".
+
+    >>> class_of(1.0, ["0", "1"]), class_of("ham", ["ham", "spam"]), class_of("cow", ["cat", "dog"])
+    ('1', 'ham', 'cow')
+    """
+    spelled = {str(label).strip(), f"{label:g}" if isinstance(label, float) else ""}
+    return next((name for name in classes if str(name) in spelled), label)
 
 
 def batches(rows: Iterable[InputRow], size: int) -> Iterator[list[InputRow]]:

@@ -43,6 +43,10 @@ def agent_at(path: str, options: dict[str, Any]) -> sp.Agent:
 def step(agent: sp.Agent, i: int) -> list[str]:
     """One observation and the answers that are due after it; the same again changes nothing."""
     done = [f"observed o{i}"]
+    if i % 7 == 3:
+        known = [10_000 + i, 20_000 + i]
+        agent.teach([features(k) for k in known], [truth(k) for k in known], ids=known)
+        done.append(f"taught {2 * (i // 7 + (i % 7 >= 3))}")
     agent.observe(features(i), id=f"o{i}")
     for late, label in ((LATE, first_answer), (CORRECTED_AFTER, truth)):
         k = i - late
@@ -86,6 +90,11 @@ def decisions(path: str) -> list[list[Any]]:
         return [[e.id, e.prediction, e.asks, e.action, e.label, e.status, e.why] for e in agent.history()]
 
 
+def taught(path: str) -> int:
+    with sp.Agent.open(path) as agent:
+        return int(agent.stats().taught)
+
+
 def check(acknowledged: list[str], found: list[list[Any]]) -> list[str]:
     """What was acknowledged and is not there."""
     there = {row[0]: row for row in found}
@@ -95,7 +104,7 @@ def check(acknowledged: list[str], found: list[list[Any]]) -> list[str]:
         word, name = line.split()
         if word == "observed" and name not in there:
             lost.append(line)
-        elif word not in ("observed", "step"):
+        elif word not in ("observed", "step", "taught"):
             last[name] = word
     return lost + [f"{label} {name}" for name, label in last.items() if there.get(name, [None] * 7)[4] != label]
 
@@ -120,6 +129,7 @@ def main(kills: int, options: dict[str, Any], place: str) -> None:
         "steps": steps_done,
         "acknowledged": len(acknowledged),
         "lost": lost,
+        "taught": [taught(killed), max(int(line.split()[1]) for line in acknowledged if line.startswith("taught"))],
         "same": found == expected,
         "answers": sum(row[4] is not None for row in found),
         "first_difference": next(([a, b] for a, b in zip(found, expected, strict=False) if a != b), None),

@@ -38,6 +38,7 @@ def test_kill_at_random_moments(tmp_path: Path, kills: int, options: dict[str, A
     report = run(kills, options, f"{tmp_path}/{{name}}.db")
     assert report["lost"] == []
     assert report["same"], report["first_difference"]
+    assert report["taught"][0] == report["taught"][1]
     assert report["steps"] > kills
     assert report["answers"] > 10
 

@@ -59,6 +59,7 @@ def test_an_older_format_is_brought_up_to_date_and_continues(make: Make, path: P
         "ALTER TABLE tickets DROP COLUMN shown",
         "ALTER TABLE tickets DROP COLUMN erased",
         "DROP TABLE audit_outbox",
+        "DROP TABLE taught",
         "DROP INDEX answers",
         "DROP INDEX taken_back",
         "CREATE INDEX ix_journal_voids ON journal (voids)",

@@ -14,13 +14,12 @@ from sqlalchemy import Connection
 
 from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.games import Game
-from sparingly.live.agent import leases
 from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits, checked_retention, made_settings
-from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.features import given_encoder, rows
+from sparingly.live.agent.lending import Lending
 from sparingly.live.agent.observations import ObserveCall
 from sparingly.live.agent.runtime import AgentRuntime
-from sparingly.live.agent.ticket_lifecycle import Change, answered, closed, find, meaning, reopened
+from sparingly.live.agent.ticket_lifecycle import Change, answered, closed, meaning
 from sparingly.live.agent.ticket_records import (
     SKIPPED,
     UNKNOWN,
@@ -151,7 +150,7 @@ class Agent:
         )
         if not backend_of(path).exists():
             Store.create(path, settings, state=None if instance is None else Learner(instance).state())
-        self._runtime = AgentRuntime(Store.open(path), instance, settings, None, clock, busy_timeout, texts)
+        self._begin(AgentRuntime(Store.open(path), instance, settings, None, clock, busy_timeout, texts))
 
     @classmethod
     def open(
@@ -171,8 +170,11 @@ class Agent:
         """
         agent = cls.__new__(cls)
         texts = given_encoder(encoder)
-        agent._runtime = AgentRuntime(Store.open(path), strategy, None, training, clock, busy_timeout, texts)
+        agent._begin(AgentRuntime(Store.open(path), strategy, None, training, clock, busy_timeout, texts))
         return agent
+
+    def _begin(self, runtime: AgentRuntime) -> None:
+        self._runtime, self._lending = runtime, Lending(runtime)
 
     def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
         """Decide on one observation; the ticket is on disk when it is returned.
@@ -199,6 +201,16 @@ class Agent:
     ) -> Future[list[Ticket]]:
         """Like `observe_many` without waiting: a thread of the executor serves this call and others in one batch."""
         return self._runtime.queue.submit(ObserveCall(rows(X), ids, payloads), executor)
+
+    def teach(
+        self, X: Any, labels: Any, *, ids: Sequence[str | int | None] | None = None, audit: AuditLine | None = None
+    ) -> int:
+        """Learn labels that are there already, at once and with one training; returns how many were new.
+
+        They cost nothing and are counted apart from questions. A label taught before under the same id of the
+        caller's own is not learned again.
+        """
+        return self._runtime.teach(rows(X), labels, ids, audit)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """How likely each class is held to be by now, `[block, class]`: the larger, the likelier; nothing is kept."""
@@ -252,16 +264,7 @@ class Agent:
         With `lease_seconds` it is leased to the named expert in the same transaction, and returned: no one else gets
         it first. An expert who holds `most` others is refused.
         """
-
-        def lease(connection: Connection, now: float) -> Question | None:
-            if expert is None or lease_seconds is None:
-                return None
-            row = find(connection, ticket_id)
-            leases.check_free(row, expert, now)
-            leases.check_count(connection, row, expert, most, now)
-            return leases.lend(connection, [row], self.settings, expert, now, now + lease_seconds)[0]
-
-        return self._runtime.change(ticket_id, lambda c, row, now: reopened(c, row, expert, now), audit, lease)
+        return self._lending.reopen(ticket_id, expert, lease_seconds, most, audit)
 
     def erase(self, *ticket_ids: str, audit: AuditLine | None = None) -> None:
         """Erase payloads and features of tickets, and unlearn them; their counts stay, an open question does not."""
@@ -282,42 +285,19 @@ class Agent:
 
         A named expert has them leased for a time, in which no one else gets them; without a name they are only shown.
         """
-        _check_lease_seconds(lease_seconds)
-        now = self._runtime.clock()
-        if expert is None:
-            with self._runtime.reading() as connection:
-                found = leases.offered(connection, None, limit, now)
-                return leases.questions_of(connection, found, self.settings, None, None)
-        with self._runtime.writing() as connection:
-            found = leases.offered(connection, expert, limit, now)
-            return leases.lend(connection, found, self.settings, expert, now, now + lease_seconds)
+        return self._lending.questions(expert, limit, lease_seconds)
 
     def lend(self, ticket_id: str, expert: str, *, lease_seconds: float = 600.0, most: int | None = None) -> Question:
         """One particular question, leased to an expert like any other, unless the expert holds `most` others."""
-        _check_lease_seconds(lease_seconds)
-        now = self._runtime.clock()
-        with self._runtime.writing() as connection:
-            row = find(connection, ticket_id)
-            leases.check_free(row, expert, now)
-            leases.check_count(connection, row, expert, most, now)
-            return leases.lend(connection, [row], self.settings, expert, now, now + lease_seconds)[0]
+        return self._lending.lend(ticket_id, expert, lease_seconds, most)
 
     def renew(self, ticket_id: str, expert: str, *, lease_seconds: float = 600.0) -> Question:
         """Make an expert's lease last for this time from now, also one that has run out if no one else took it."""
-        _check_lease_seconds(lease_seconds)
-        now = self._runtime.clock()
-        with self._runtime.writing() as connection:
-            row = find(connection, ticket_id)
-            leases.check_own(row, expert, now)
-            return leases.lend(connection, [row], self.settings, expert, now, now + lease_seconds)[0]
+        return self._lending.renew(ticket_id, expert, lease_seconds)
 
     def release(self, ticket_id: str, *, expert: str, audit: AuditLine | None = None) -> None:
         """Give a question that was leased to an expert back, so that the others may have it at once."""
-
-        def rule(connection: Connection, row: Any, now: float) -> None:
-            leases.give_back(connection, row, expert)
-
-        self._runtime.change(ticket_id, rule, audit)
+        self._lending.release(ticket_id, expert, audit)
 
     def pending(self, limit: int | None = None) -> list[Ticket]:
         """The open questions, oldest first."""
@@ -407,8 +387,3 @@ class Agent:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def _check_lease_seconds(seconds: float) -> None:
-    if not 0 < seconds < float("inf"):
-        raise AgentError(f"lease_seconds is {seconds}: it must be positive and finite")

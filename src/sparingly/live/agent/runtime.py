@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from sparingly.encoders import EncodingError, TextEncoder
 from sparingly.encoders.encoding_errors import MissingEncoderError
 from sparingly.encoders.text_encoders import kept_encoder
-from sparingly.live.agent import observations, ticket_lifecycle
+from sparingly.live.agent import observations, teaching, ticket_lifecycle
 from sparingly.live.agent.agent_settings import AgentSettings, checked_training, try_strategy
 from sparingly.live.agent.batching import BatchingQueue, TurnLock
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError
@@ -161,6 +161,31 @@ class AgentRuntime:
             if change is not None:
                 self._learn(head)
             return result
+
+    def teach(
+        self, block: Sequence[Any], labels: Any, ids: Sequence[Any] | None = None, audit: AuditLine | None = None
+    ) -> int:
+        """Learn labels that are known already, with one training; returns how many were new."""
+        with self.lock:
+            self._check_open()
+            numbers = teaching.class_numbers(self.store.settings.classes, labels, len(block))
+            if not numbers:
+                return 0
+            self._complete_schema(block)
+            settings = self.store.settings
+            known = teaching.known_labels(settings.schema.read_all(block, self._encoder()), numbers, ids)
+            teaching.check_teachable(settings, self._instance, known[0])
+            with self.store.writing() as connection:
+                new = teaching.not_taught_yet(connection, known)
+                head = self.store.head(connection) + 1
+                if new:
+                    teaching.write(connection, head, self.clock(), new)
+                    if audit is not None:
+                        audit_outbox.add(connection, audit, None, self.clock())
+            self.has_audit_lines |= audit is not None
+            if new:
+                self._learn(head)
+            return len(new)
 
     def erase(self, ticket_ids: Sequence[str], audit: AuditLine | None) -> None:
         """Erase what tickets show of a person, unlearn it, and overwrite it on disk."""

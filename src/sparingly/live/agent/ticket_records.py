@@ -164,6 +164,8 @@ class Statistics(TicketRecord):
     never_asking: float
     at: float | None
     """When the last of these observations came."""
+    taught: int = 0
+    """Labels that it was told without having asked: they cost nothing, and are in no other count."""
 
 
 def checked_payload(given: Any) -> Payload | None:

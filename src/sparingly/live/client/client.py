@@ -68,6 +68,10 @@ class Client:
         block = rows(X)
         return self._do(wire_format.observe(self.agent, block, ids, payloads)) if len(block) else []
 
+    def teach(self, X: Any, labels: Sequence[Any], *, ids: Sequence[str | int | None] | None = None) -> int:
+        """Learn labels that are there already, all taken or none; returns how many were new."""
+        return self._do(wire_format.teach(self.agent, rows(X), labels, ids))
+
     def questions(self, *, limit: int = 1, lease_seconds: float | None = None) -> list[Question]:
         """The next questions, leased to the owner of the token."""
         return self._do(wire_format.questions(self.agent, limit, lease_seconds))
@@ -166,6 +170,9 @@ class AsyncClient:
     ) -> list[Ticket]:
         block = rows(X)
         return await self._do(wire_format.observe(self.agent, block, ids, payloads)) if len(block) else []
+
+    async def teach(self, X: Any, labels: Sequence[Any], *, ids: Sequence[str | int | None] | None = None) -> int:
+        return await self._do(wire_format.teach(self.agent, rows(X), labels, ids))
 
     async def questions(self, *, limit: int = 1, lease_seconds: float | None = None) -> list[Question]:
         return await self._do(wire_format.questions(self.agent, limit, lease_seconds))

@@ -55,15 +55,28 @@ def observe(
             raise AgentError(f"there are {len(given)} {what} for {len(X)} observations")
     block = []
     for i, x in enumerate(X):
-        own = ids[i] if ids is not None else None
-        told = {"text": x} if isinstance(x, str) else {"features": plain(x)}
-        one: dict[str, Any] = {**told, "id": uuid.uuid4().hex if own is None else own}
+        one = _observation(x, ids[i] if ids is not None else None)
         payload = checked_payload(payloads[i]) if payloads is not None else None
         block.append(one if payload is None else {**one, "payload": _payload_in(payload)})
     if len(block) == 1:
         return Call("POST", f"{_at(agent)}/observations", lambda reply: [Ticket(**reply)], block[0])
     read = lambda reply: [Ticket(**ticket) for ticket in reply["tickets"]]  # noqa: E731
     return Call("POST", f"{_at(agent)}/observations/batch", read, {"observations": block})
+
+
+def teach(agent: str, X: Sequence[Any], labels: Sequence[Any], ids: Sequence[Any] | None) -> Call[int]:
+    """Labels that are there already; they have ids before the first attempt, too."""
+    for what, given in (("labels", labels), ("ids", ids)):
+        if given is not None and len(given) != len(X):
+            raise AgentError(f"there are {len(given)} {what} for {len(X)} observations")
+    named = [_observation(x, ids[i] if ids is not None else None) for i, x in enumerate(X)]
+    block = [{**one, "label": _number(label)} for one, label in zip(named, labels, strict=True)]
+    return Call("POST", f"{_at(agent)}/teach", lambda reply: int(reply["taught"]), {"observations": block})
+
+
+def _observation(x: Any, own_id: Any) -> dict[str, Any]:
+    told = {"text": x} if isinstance(x, str) else {"features": plain(x)}
+    return {**told, "id": uuid.uuid4().hex if own_id is None else own_id}
 
 
 def questions(agent: str, limit: int, lease_seconds: float | None) -> Call[list[Question]]:

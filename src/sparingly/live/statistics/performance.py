@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ ENOUGH = 30
 def statistics(ticket_counts: TicketCounts, game: Game) -> Statistics:
     """How the agent has done up to now."""
     groups = ticket_counts.total()
-    return _summary(groups, _drawn_share(groups), game)
+    return replace(_summary(groups, _drawn_share(groups), game), taught=ticket_counts.taught)
 
 
 def over_time(ticket_counts: TicketCounts, game: Game, points: int = 50) -> list[Statistics]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, Double, and_, case, cast, func, select
 
 from sparingly.live.agent.ticket_records import ANSWERED
+from sparingly.live.store.journal import count_taught
 from sparingly.live.store.tables import journal, tickets
 
 MOST = 1024
@@ -51,6 +52,8 @@ class TicketCounts:
     """The groups of an agent's tickets."""
 
     def __init__(self) -> None:
+        self.taught = 0
+        """Labels that nobody was asked for."""
         self._size = 1
         self._seen = 0
         self._blocks: dict[int, list[Group]] = {}
@@ -70,6 +73,7 @@ class TicketCounts:
                 for block, group in _counted(connection, self._size, first, last):
                     found[block].append(group)
             self._blocks.update(found)
+            self.taught = count_taught(connection)
             self._seen = head
 
     def total(self) -> list[Group]:

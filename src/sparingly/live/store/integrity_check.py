@@ -18,7 +18,7 @@ from sparingly.learning import state_files
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.ticket_records import ANSWERED, SKIPPED
 from sparingly.live.store import snapshots as states
-from sparingly.live.store.journal import CORRECTED, ERASED, OBSERVED, REOPENED
+from sparingly.live.store.journal import CORRECTED, ERASED, OBSERVED, REOPENED, TAUGHT, count_taught, taught_labels
 from sparingly.live.store.salvage import salvage
 from sparingly.live.store.store import Store
 from sparingly.live.store.tables import features_dropped_upto, journal, observations, snapshots, tickets
@@ -109,7 +109,7 @@ def _states_in_journal(connection: Connection) -> dict[int, tuple[str | None, in
             found[ticket] = (None, None)
         elif kind == CORRECTED:
             found[ticket] = (ANSWERED, label)
-        elif kind != ERASED and (kind != SKIPPED or expert is None):
+        elif kind not in (ERASED, TAUGHT) and (kind != SKIPPED or expert is None):
             found[ticket] = (kind, label)
     return found
 
@@ -123,6 +123,11 @@ def _features(connection: Connection, report: IntegrityReport) -> None:
     ).scalar_one()
     if missing:
         report.problems.append(f"the features of {missing} observations are missing")
+    for event in taught_labels(connection, 0, 2**62):
+        if not event.told:
+            report.problems.append(f"the labels taught at event {event.seq} are missing")
+    if known := count_taught(connection):
+        report.facts.append(f"{known} labels were taught")
 
 
 def _snapshots(connection: Connection, report: IntegrityReport) -> None:

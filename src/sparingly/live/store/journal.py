@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -12,9 +12,9 @@ import numpy as np
 from sqlalchemy import Connection, Dialect, Table, and_, func, select
 
 from sparingly.live.agent.features import Vector
-from sparingly.live.store.tables import journal, observations
+from sparingly.live.store.tables import journal, observations, taught
 
-OBSERVED, CORRECTED, REOPENED, ERASED = "observed", "corrected", "reopened", "erased"
+OBSERVED, CORRECTED, REOPENED, ERASED, TAUGHT = "observed", "corrected", "reopened", "erased", "taught"
 """The kinds of event; the others are the statuses that they lead to."""
 
 CHUNK = 512
@@ -31,6 +31,8 @@ class Event:
     symbol: int | None
     voids: int | None
     x: bytes | None
+    told: tuple[tuple[bytes, int], ...] = ()
+    """Of labels that nobody was asked for: the features and the class of each."""
 
     @property
     def teaches(self) -> bool:
@@ -57,7 +59,19 @@ def append(connection: Connection, events: Sequence[Mapping[str, Any]]) -> None:
 def events(connection: Connection, after: int, upto: int) -> list[Event]:
     """The next events for a learner, in order, at most a chunk of them."""
     found = _EVENTS.where(and_(journal.c.seq > after, journal.c.seq <= upto)).order_by(journal.c.seq).limit(CHUNK)
-    return [Event(*row) for row in connection.execute(found)]
+    return [_with_labels(connection, Event(*row)) for row in connection.execute(found).all()]
+
+
+def taught_labels(connection: Connection, after: int, upto: int) -> list[Event]:
+    """The events that teach labels nobody was asked for."""
+    within = and_(journal.c.seq > after, journal.c.seq <= upto, journal.c.kind == TAUGHT)
+    found = connection.execute(_EVENTS.where(within).order_by(journal.c.seq)).all()
+    return [_with_labels(connection, Event(*row)) for row in found]
+
+
+def count_taught(connection: Connection) -> int:
+    """How many labels are known that nobody was asked for."""
+    return int(connection.execute(select(func.count()).select_from(taught)).scalar_one())
 
 
 def teaching(connection: Connection, after: int, upto: int) -> list[Event]:
@@ -84,6 +98,13 @@ def rewrites(connection: Connection, position: int, upto: int) -> bool:
         and_(journal.c.voids <= position, journal.c.seq > position, journal.c.seq <= upto)
     )
     return connection.execute(found.limit(1)).first() is not None
+
+
+def _with_labels(connection: Connection, event: Event) -> Event:
+    if event.kind != TAUGHT:
+        return event
+    told = select(taught.c.x, taught.c.label).where(taught.c.event == event.seq).order_by(taught.c.place)
+    return replace(event, told=tuple((bytes(x), int(label)) for x, label in connection.execute(told)))
 
 
 def vector(data: bytes, shape: tuple[int, ...]) -> Vector:

@@ -104,6 +104,17 @@ payloads = Table(
     Column("content", LargeBinary, nullable=False),
 )
 
+taught = Table(
+    "taught",
+    metadata,
+    Column("event", _Place, primary_key=True, autoincrement=False),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    Column("id", Text, unique=True),
+    Column("label", Integer, nullable=False),
+    Column("x", LargeBinary, nullable=False),
+)
+"""Labels that nobody was asked for: what each event of the kind "taught" told."""
+
 passes = Table(
     "passes",
     metadata,
@@ -159,4 +170,9 @@ def _add_audit_outbox_and_erased(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE tickets ADD COLUMN erased TEXT"))
 
 
-MIGRATIONS = Migrations(_add_shown, _replace_indexes, _add_audit_outbox_and_erased)
+def _add_taught(connection: Connection) -> None:
+    """Format 5 keeps labels that nobody was asked for."""
+    taught.create(connection)
+
+
+MIGRATIONS = Migrations(_add_shown, _replace_indexes, _add_audit_outbox_and_erased, _add_taught)

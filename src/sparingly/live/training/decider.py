@@ -109,6 +109,12 @@ class Learner:
         with one_thread():
             self.strategy.learn(x, action, self.strategy.game.symbols(action)[symbol])
 
+    def teach(self, event: Event) -> None:
+        """Learn what an event tells, with one training."""
+        X = np.stack([journal.vector(x, self.strategy.shape) for x, _ in event.told])
+        with one_thread():
+            self.strategy.teach(X, [label for _, label in event.told])
+
     def state(self) -> bytes:
         return state_files.dump(self.strategy.state_dict())
 
@@ -125,6 +131,10 @@ class Learner:
                 assert event.action is not None
                 assert event.symbol is not None
                 self.learn(self._features(event), event.action, event.symbol)
+            elif event.kind == journal.TAUGHT:
+                self.decide(waiting)
+                waiting = []
+                self.teach(event)
         self.decide(waiting)
 
     def _features(self, event: Event) -> Vector:
@@ -249,6 +259,8 @@ class FollowingDecider:
         assert self._strategy is not None
         if self._position != head:
             self._strategy.advance(journal.count_observed(connection, self._position, head))
+            for event in journal.taught_labels(connection, self._position, head):
+                Learner(self._strategy).teach(event)
             for event in journal.teaching(connection, self._position, head):
                 if event.x and event.action is not None and event.symbol is not None:
                     symbol = self._strategy.game.symbols(event.action)[event.symbol]

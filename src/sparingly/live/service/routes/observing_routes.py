@@ -15,7 +15,7 @@ from sparingly.live.agent.ticket_records import Payload, Ticket, checked_payload
 from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, PRODUCER
-from sparingly.live.service.routes.wire_models import DoneOut, Id, Strict, TicketIn
+from sparingly.live.service.routes.wire_models import DoneOut, Id, Label, Strict, TicketIn
 from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, ObservingAgent, Service, TheAgent
 from sparingly.live.service.web.images import checked_image, decoded, image_features
 
@@ -55,6 +55,22 @@ class BlockIn(Strict):
     """Several observations, all taken or none."""
 
     observations: list[ObservationIn]
+
+
+class KnownLabelIn(ObservationIn):
+    """An observation whose class is known already."""
+
+    label: Label
+
+
+class TeachIn(Strict):
+    """Labels that are there already, all taken or none."""
+
+    observations: list[KnownLabelIn]
+
+
+class TaughtOut(BaseModel):
+    taught: int = Field(description="How many of the labels were new.")
 
 
 class TicketsOut(BaseModel):
@@ -102,6 +118,16 @@ async def observe_image(
     return dict(ticket)
 
 
+@router.post("/teach", response_model=TaughtOut)
+async def teach(body: TeachIn, agent: Name, here: Here, the_agent: ObservingAgent, who: Producer) -> Json:
+    """Learn labels that are there already, with one training; they cost nothing and are counted apart."""
+    for observation in body.observations:
+        _check_count(observation.features, here)
+    block = body.observations
+    X, labels, ids = [_seen(one) for one in block], [one.label for one in block], [one.id for one in block]
+    return {"taught": await here.call(the_agent.teach, X, labels, ids=ids, audit=line_of(who, "taught"))}
+
+
 @router.post("/withdraw", response_model=DoneOut)
 async def withdraw(body: TicketIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Producer) -> Json:
     """Take an observation back for good."""
@@ -119,9 +145,11 @@ async def _observe(here: Service, agent: Agent, block: list[ObservationIn]) -> l
     payloads: list[Payload | None] = [None] * len(block)
     if any(o.payload is not None for o in block):
         payloads = await here.call(lambda: [_payload(o.payload) for o in block])
-    return await here.observe(
-        agent, [o.features if o.text is None else o.text for o in block], [o.id for o in block], payloads
-    )
+    return await here.observe(agent, [_seen(o) for o in block], [o.id for o in block], payloads)
+
+
+def _seen(observation: ObservationIn) -> Any:
+    return observation.features if observation.text is None else observation.text
 
 
 def _observe_upload(here: Service, agent: Agent, data: bytes, features: str | None, id: str | None) -> Ticket:
