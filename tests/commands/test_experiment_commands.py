@@ -133,3 +133,62 @@ def test_a_failure_is_told_and_leaves_exit_code_1(sparingly, tables):
     code, _, told = sparingly(*words.split())
     assert code == 1
     assert "--retry does them again" in told
+
+
+def test_a_changed_file_runs_anew_and_says_so(sparingly, tables):
+    words = "run --data good.csv --target label --strategy mine.py:Mine --strategy never_ask --seeds 1 --workers 1"
+    code = (
+        "from sparingly.strategies.baselines.never_ask import NeverAsk\n\n\nclass Mine(NeverAsk):\n    name = 'mine'\n"
+    )
+    (tables / "mine.py").write_text(code)
+
+    def told(*more: str) -> str:
+        left, said, refused = sparingly(*words.split(), *more)
+        assert left == 0, refused
+        return said
+
+    assert "2 runs, 0 done, 2 to do (102 rounds)" in told()
+    assert "2 runs, 2 done, 0 to do" in told()
+    assert "2 runs, 0 done, 2 to do" in told("--query-cost", "0.5")
+    frame = pd.read_csv(tables / "good.csv")
+    frame.assign(size=frame["size"] + 1).to_csv(tables / "good.csv", index=False)
+    again = told()
+    assert "good.csv has changed since 2 of these runs were done: they are done anew" in again
+    assert "2 runs, 0 done, 2 to do" in again
+    (tables / "mine.py").write_text(code + "    start = 5\n")
+    again = told()
+    assert "mine.py has changed since 1 of these runs were done: they are done anew" in again
+    assert "2 runs, 1 done, 1 to do" in again
+    sql = "select count(*) from (select distinct query_cost, horizon, data_hash, code_hash, costs from runs)"
+    _, asked, _ = sparingly("query", sql, "--csv")
+    assert asked.split() == ["count_star()", "7"]
+
+
+def test_a_file_that_changes_while_it_is_played_is_not_mixed(tables):
+    from sparingly.experiments.csv_files import DataError
+    from sparingly.experiments.runs.experiment_settings import Player, Run, Task
+    from sparingly.experiments.runs.single_run import execute
+
+    task = Task(dataset=str(tables / "good.csv"), target="label").noted()
+    run = Run(task=task, player=Player(strategy="never_ask"))
+    execute(run)
+    (tables / "good.csv").write_text((tables / "good.csv").read_text() + "1,a,yes\n")
+    from sparingly.experiments.runs import single_run
+
+    single_run._dataset.cache_clear()
+    with pytest.raises(DataError, match=r"good.csv has changed since the run was planned"):
+        execute(run)
+    assert len(execute(run.model_copy(update={"task": task.noted()})).rounds["action"]) == 52
+
+
+def test_a_dry_run_lists_the_file(sparingly, tables):
+    words = "run --data good.csv --target label --order file --dry-run"
+    _, said, _ = sparingly(*words.split())
+    assert said.splitlines()[:5] == [
+        "good.csv: 60 rows",
+        "good.csv: 2 columns: size (number), kind (category (2 of 6 known))",
+        "good.csv: 2 classes: no (40), yes (20)",
+        "good.csv: a wrong announcement costs 1; a question costs 1",
+        "good.csv: 51 rows are played in their order, the others are held out",
+    ]
+    assert "(1,020 rounds)" in said

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from sparingly.experiments import openml
-from sparingly.experiments.csv_files import DataError, encode_table
+from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.datasets import find, from_arrays, load
+from sparingly.experiments.table_encoding import encode_table
 
 
 def with_data(*arguments):

@@ -36,8 +36,16 @@ def register(app: typer.Typer) -> None:
 def run(
     data: Annotated[list[str] | None, typer.Option(help="A data set's name, or a CSV or Parquet file.")] = None,
     target: Annotated[str | None, typer.Option(help="The class column of a file.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column of a file to leave out.")] = None,
-    text: Annotated[list[str] | None, typer.Option(help="A column of a file that holds texts.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Columns of a file to leave out: id,when.")] = None,
+    text: Annotated[list[str] | None, typer.Option(help="Columns of a file that hold texts.")] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="Between the cells of a CSV file; found out if not given.")
+    ] = None,
+    quote: Annotated[str | None, typer.Option(help="Around cells of a CSV file; found out if not given.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="`.` or `,`, if it should not be found out.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of a CSV file's characters: `utf-8`, `cp1252`, ...")] = None,
+    missing: Annotated[list[str] | None, typer.Option(help="A word in a CSV file that stands for a gap.")] = None,
+    order: Annotated[str | None, typer.Option(help="`shuffle` (the default) or `file`: the order of the rows.")] = None,
     encoder: Annotated[str | None, typer.Option(help="For texts: `static`, `hashing`, a Hugging Face model.")] = None,
     strategy: Annotated[
         list[str] | None,

@@ -14,6 +14,7 @@ from sparingly.commands.cost_options import stated_costs
 from sparingly.encoders.text_encoders import chosen_name
 from sparingly.experiments import array_cache, datasets, openml
 from sparingly.experiments.csv_files import DataError
+from sparingly.experiments.data_description import costs_in_words, described, text_columns
 from sparingly.experiments.reports.comparison import Digest, complete_seeds, digest
 from sparingly.experiments.runs import paper_studies
 from sparingly.experiments.runs.duration_estimates import Estimates, in_time
@@ -29,10 +30,8 @@ from sparingly.experiments.runs.experiment_settings import (
 )
 from sparingly.experiments.runs.many_runs import Pool, RunTally, local, missing, on_ray, run_all
 from sparingly.experiments.runs.run_records import Results
+from sparingly.experiments.streams import stream
 from sparingly.games.costs import read_costs
-
-SPELLED_OUT = 3
-"""Up to so many classes each cost is said in words."""
 
 
 class RunOptions(PlainSettings):
@@ -78,9 +77,9 @@ class OwnStudy(Task):
         return chosen_name(self.encoder) if has_texts else None
 
     def _loaded(self, dataset: str) -> datasets.Dataset:
-        return datasets.load(
-            dataset, "encoded", target=self.target, drop=self.drop, text=self.text, encoder=self.encoder
-        )
+        from sparingly.experiments.runs.single_run import dataset_of
+
+        return dataset_of(self.model_copy(update={"dataset": dataset}).noted(), "encoded")
 
     def _costs_on(self, dataset: str, costs: Any) -> tuple[tuple[float, ...], ...] | None:
         if costs is None:
@@ -95,6 +94,8 @@ class OwnStudy(Task):
 
 def run_own_study(given: Mapping[str, Any], settings: Path | None) -> None:
     """A study of one's own, from options and a settings file; options win."""
+    from sparingly.experiments.runs.single_run import dataset_of
+
     from_file = read_toml(settings) if settings else {}
     if {"cost", "costs"} & set(given):
         from_file = {name: value for name, value in from_file.items() if name not in ("cost", "costs")}
@@ -103,11 +104,12 @@ def run_own_study(given: Mapping[str, Any], settings: Path | None) -> None:
     options = _run_options(chosen)
     study = OwnStudy.model_validate(chosen).study(costs)
     _check(study)
-    for task in {row.task: None for row in study.rows}:
-        typer.echo(costs_in_words(task))
-        for line in texts_in_words(task):
+    tasks = list({row.task: None for row in study.rows})
+    for task in tasks:
+        for line in told(task, whole=options.dry_run):
             typer.echo(line)
-    _do([study], options)
+    lengths = {task: played_rows(task, dataset_of(task, "encoded")) for task in tasks}
+    _do([study], options, lengths)
 
 
 def run_paper(what: str, given: Mapping[str, Any], settings: Path | None) -> None:
@@ -142,45 +144,25 @@ def player_of(text: str) -> Player:
     return Player(strategy=name.strip(), options=options)
 
 
-def costs_in_words(task: Task) -> str:
-    """What the costs say with the names of the classes, so that a matrix the wrong way round is noticed.
-
-    >>> costs_in_words(Task(dataset="phishing", costs=((0, 5), (1, 0))))
-    'phishing: announcing False when it is True costs 5, announcing True when it is False costs 1; a question costs 1'
-    >>> costs_in_words(Task(dataset="digits", query_cost=0.5))
-    'digits: a wrong announcement costs 1; a question costs 0.5'
-    """
-    price = f"; a question costs {task.query_cost:g}"
+def told(task: Task, *, whole: bool) -> list[str]:
+    """What a user should see of a task before it is run; the whole of it in a dry run."""
     from sparingly.experiments.runs.single_run import dataset_of
 
-    if task.costs is None:
-        return f"{task.dataset}: a wrong announcement costs 1{price}"
-    classes = dataset_of(task, "encoded").classes
-    if len(classes) > SPELLED_OUT:
-        return (
-            f"{task.dataset}: costs by row (announced) and column (true), both in the order {', '.join(classes)}{price}"
-        )
-    sentences = [
-        f"announcing {announced} when it is {true} costs {cost:g}"
-        for announced, row in zip(classes, task.costs, strict=True)
-        for true, cost in zip(classes, row, strict=True)
-        if announced != true
-    ]
-    return f"{task.dataset}: {', '.join(sentences)}{price}"
-
-
-def texts_in_words(task: Task) -> list[str]:
-    """Which columns are read as texts, so that a wrong guess is noticed."""
-    from sparingly.experiments.runs.single_run import dataset_of
-
-    if task.encoder is None:
-        return []
     data = dataset_of(task, "encoded")
-    fields = {} if data.schema is None else data.schema.fields
-    columns = [name for name, field in fields.items() if field.kind == "text"]
-    if not columns:
-        return [f"{task.dataset}: texts, encoder {task.encoder}"]
-    return [f"{task.dataset}: column {name!r} is read as text, encoder {task.encoder}" for name in columns]
+    lines = [*data.notes, *(described(data) if whole else ())]
+    if task.encoder is not None:
+        columns = [f"column {name!r} is read as text" for name in text_columns(data)] or ["texts"]
+        lines += [f"{column}, encoder {task.encoder}" for column in columns]
+    lines.append(costs_in_words(data.classes, task.costs, task.query_cost))
+    if whole or task.order == "file":
+        orders = {"shuffle": "in random order, another for each seed (--order file keeps it)", "file": "in their order"}
+        lines.append(f"{played_rows(task, data):,} rows are played {orders[task.order]}, the others are held out")
+    return [f"{task.dataset}: {line}" for line in lines]
+
+
+def played_rows(task: Task, data: datasets.Dataset) -> int:
+    """How many rounds a run of the task has."""
+    return len(stream(data, 0, task.horizon))
 
 
 def _value(text: str) -> Any:
@@ -198,7 +180,7 @@ def _check(study: Study) -> None:
         check(Run(task=row.task, player=row.player, seed=study.first_seed))
 
 
-def _do(chosen: list[Study], options: RunOptions) -> None:
+def _do(chosen: list[Study], options: RunOptions, lengths: Mapping[Task, int] | None = None) -> None:
     from sparingly.experiments.runs.progress import Progress
 
     results = Results(options.out)
@@ -206,9 +188,11 @@ def _do(chosen: list[Study], options: RunOptions) -> None:
         results.open()
     runs = list({run.id: run for study in chosen for run in study.runs()}.values())
     runs.sort(key=lambda run: run.seed)
-    estimates = Estimates(results)
+    estimates = Estimates(results, lengths or {})
     to_do = missing(runs, results)
     workers = options.workers or os.cpu_count() or 1
+    for line in changes(to_do, results):
+        typer.echo(line)
     typer.echo(_plan(runs, to_do, estimates, workers))
     if options.dry_run:
         return
@@ -225,10 +209,32 @@ def _do(chosen: list[Study], options: RunOptions) -> None:
         raise typer.Exit(1)
 
 
+def changes(to_do: list[Run], results: Results) -> list[str]:
+    """Which files have changed since these runs were done before, so that they are done anew."""
+    done: dict[str, set[tuple[str | None, str | None]]] = {}
+    for kept in results.kept():
+        done.setdefault(_regardless(kept.run), set()).add((kept.run.task.data_hash, kept.run.player.code_hash))
+    counts: dict[str, int] = {}
+    for run in to_do:
+        before = done.get(_regardless(run), set())
+        files = [(run.task.dataset, run.task.data_hash, {data for data, _ in before})]
+        files.append((run.player.strategy.partition(":")[0], run.player.code_hash, {code for _, code in before}))
+        for file, ours, theirs in files:
+            if theirs and ours not in theirs:
+                counts[file] = counts.get(file, 0) + 1
+    return [f"{file} has changed since {n} of these runs were done: they are done anew" for file, n in counts.items()]
+
+
+def _regardless(run: Run) -> str:
+    """A run's settings without the hashes of its files."""
+    task, player = run.task.model_copy(update={"data_hash": None}), run.player.model_copy(update={"code_hash": None})
+    return Run(task=task, player=player, seed=run.seed).id
+
+
 def _plan(runs: list[Run], to_do: list[Run], estimates: Estimates, workers: int) -> str:
     seconds = estimates.total(to_do, workers)
     guessed = sum(not estimates.known(run) for run in to_do)
-    rounds = sum(run.task.horizon for run in to_do)
+    rounds = sum(map(estimates.rounds, to_do))
     counts = f"{len(runs)} runs, {len(runs) - len(to_do)} done, {len(to_do)} to do ({rounds:,} rounds)"
     doubt = f" ({guessed} of them guessed)" if guessed else ""
     return f"{counts}: about {in_time(seconds)} with {workers} workers{doubt}"

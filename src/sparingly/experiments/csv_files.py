@@ -1,216 +1,233 @@
-"""Columns of any kind as numbers: a table becomes a matrix, its target becomes class numbers."""
+"""CSV and Parquet files as they come: how they are written is found out, and what looks wrong is said."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import io
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sparingly.encoders import EncodingError, RowSchema, learn_columns, text_encoder
-from sparingly.encoders.fields import CategoryField
-from sparingly.encoders.learned_schema import MOST_CATEGORIES, distinct_words, is_crowded, table_columns
-from sparingly.experiments.array_cache import cached
+from sparingly.encoders import EncodingError
+from sparingly.encoders.csv_format import CsvFormat, decimal_mark, plain_number
+from sparingly.encoders.fields import reads_as_number
+
+PARQUET = (".parquet", ".pq")
+_COMMON = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8"}
 
 
 class DataError(ValueError):
-    """Data that cannot be used; the message is one line that names the value."""
+    """Data that cannot be used; the message names the value."""
 
 
 @dataclass(frozen=True)
-class Encoded:
-    """A table in numbers.
+class FileTable:
+    """A file as a pandas frame, every row with a label, and what its reader should know.
 
     Attributes
     ----------
-    X
-        `[rows, columns]`, the numbers first, then a 0/1 column for each category; a missing number is nan,
-        a missing category has 0 in all of its columns.
-    y
-        `[rows]`, class numbers.
-    classes
-        The classes by number, sorted.
-    columns
-        The names of the columns of `X`.
-    schema
-        What the columns of the table are, if they were read as an agent reads its rows.
+    frame
+        The rows that have a label; its index counts the rows of the file from 0.
+    notes
+        How the file was read where that is not obvious, and what looks wrong: sentences, a doubt begins with
+        "warning: ".
     """
 
-    X: NDArray[np.float32]
-    y: NDArray[np.int64]
-    classes: tuple[str, ...]
-    columns: tuple[str, ...]
-    schema: RowSchema | None = None
+    frame: Any
+    notes: tuple[str, ...] = field(default=())
 
 
-def read_table(path: str | Path, target: str, drop: tuple[str, ...] = ()) -> Encoded:
-    """A CSV or Parquet file in numbers, one-hot coded as in the paper's experiments."""
-    return encode_table(read_frame(path), target, drop)
+def file_hash(path: str | Path) -> str:
+    """The first half of the sha256 of a file."""
+    with Path(path).open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()[:32]
 
 
-def read_rows_of(
-    path: str | Path, target: str, drop: tuple[str, ...] = (), *, text: tuple[str, ...] = (), encoder: str | None = None
-) -> Encoded:
-    """A CSV or Parquet file in numbers, as an agent would read its rows."""
-    return encode_rows(read_frame(path), target, drop, text=text, encoder=encoder)
+def read_file(
+    path: str | Path, target: str, *, csv: CsvFormat | None = None, missing: tuple[str, ...] = ()
+) -> FileTable:
+    """A CSV or Parquet file as it comes; rows without a label are left out and counted.
 
-
-def read_frame(path: str | Path) -> Any:
-    """A CSV or Parquet file as a pandas frame."""
-    import pandas as pd
-
+    Parameters
+    ----------
+    target
+        The column of the class.
+    csv
+        How a CSV file is written, as far as that is known.
+    missing
+        What stands for a gap besides an empty cell, NA, null and the like.
+    """
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path} is not a file")
     try:
-        frame = pd.read_parquet(path) if path.suffix in (".parquet", ".pq") else pd.read_csv(path)
+        frame, notes = _read_parquet(path) if path.suffix in PARQUET else _read_csv(path, csv or CsvFormat(), missing)
+    except (DataError, EncodingError) as error:
+        raise DataError(f"{path}: {error}") from error
     except Exception as error:
-        raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
-    return frame
+        reason = str(error).splitlines()[0].removeprefix("Error tokenizing data. C error: ")
+        raise DataError(f"{path} cannot be read: {reason}") from error
+    check_columns(frame, (target,))
+    if not len(frame):
+        raise DataError(f"{path} has a header and no rows")
+    frame, more = _labelled(frame, target)
+    return FileTable(frame, (*notes, *more))
 
 
-def encode_rows(
-    frame: Any, target: str, drop: tuple[str, ...] = (), *, text: tuple[str, ...] = (), encoder: str | None = None
-) -> Encoded:
-    """A pandas frame in numbers by the schema that fits it: words, gaps, dates and texts as in an agent.
-
-    The encoding is that of `sparingly.encoders`; the rows of a table of plain numbers are these numbers.
-
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"age": [30, None, 50, 41], "job": ["a", "b", None, "a"], "ok": list("nyny")})
-    >>> encoded = encode_rows(frame, "ok")
-    >>> encoded.schema
-    RowSchema(age: number, job: category (2 of 32 known); 36 numbers a row)
-    >>> encoded.X[1, :2].tolist()
-    [41.0, 1.0]
-    """
-    import pandas as pd
-
-    _check_columns(frame, (target, *drop, *text))
-    y, classes = encode_target(frame[target].to_numpy(), target)
-    features = frame.drop(columns=[target, *drop])
-    if not len(features.columns):
-        raise DataError(f"no column is left beside the target {target!r}")
-    columns = table_columns(features)
-    try:
-        schema = learn_columns(columns, encoder=encoder, text=text)
-        _check_crowded(schema, columns)
-        if not schema.has_texts:
-            return Encoded(schema.encode_columns(columns), y, classes, schema.columns, schema)
-        content = pd.util.hash_pandas_object(features, index=False).to_numpy().tobytes()
-        key = hashlib.blake2b(content + json.dumps(schema.to_dict()).encode(), digest_size=12).hexdigest()
-        texts = text_encoder(encoder)
-        X = cached(f"rows-{key}", lambda: {"X": schema.encode_columns(columns, texts)})["X"]
-    except EncodingError as error:
-        raise DataError(str(error).replace("field", "column", 1)) from error
-    return Encoded(X, y, classes, schema.columns, schema)
-
-
-def _check_crowded(schema: RowSchema, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse a column whose words are almost all different, and no texts either: keys, names, codes."""
-    for name, field in schema.fields.items():
-        distinct = distinct_words(columns[name]) if isinstance(field, CategoryField) else 0
-        if is_crowded(distinct, len(columns[name])):
-            first = next(value for value in columns[name] if isinstance(value, str))
-            raise DataError(
-                f"column {name!r} has {distinct} distinct values in {len(columns[name])} rows, such as "
-                f"{first[:30]!r}: leave it out (--drop {name}), or read it as text (--text {name})"
-            )
-
-
-def _check_columns(frame: Any, wanted: tuple[str, ...]) -> None:
+def check_columns(frame: Any, wanted: tuple[str, ...]) -> None:
+    """Refuse a column that is not in a table."""
     for column in wanted:
         if column not in frame.columns:
-            raise DataError(f"column {column!r} is not in the table; its columns are {_few(frame.columns)}")
+            shown = [str(name) for name in frame.columns][:12]
+            more = ", ..." if len(frame.columns) > len(shown) else ""
+            raise DataError(f"column {column!r} is not in the table; its columns are {', '.join(shown)}{more}")
 
 
-def encode_table(frame: Any, target: str, drop: tuple[str, ...] = ()) -> Encoded:
-    """A pandas frame in numbers, one-hot coded.
+def named_columns(given: tuple[str, ...], frame: Any) -> tuple[str, ...]:
+    """Columns as a user lists them: one by one, or several with commas between.
 
     >>> import pandas as pd
-    >>> frame = pd.DataFrame({"age": [30, None, 50, 41], "job": ["a", "b", None, "a"], "ok": list("nyny")})
-    >>> encoded = encode_table(frame, "ok")
-    >>> encoded.columns, encoded.classes
-    (('age', 'job=a', 'job=b'), ('n', 'y'))
-    >>> encoded.X.tolist()
-    [[30.0, 1.0, 0.0], [nan, 0.0, 1.0], [50.0, 0.0, 0.0], [41.0, 1.0, 0.0]]
-    >>> encoded.y.tolist()
-    [0, 1, 0, 1]
+    >>> named_columns(("id,when", "a,b"), pd.DataFrame(columns=["id", "when", "a,b"]))
+    ('id', 'when', 'a,b')
     """
-    _check_columns(frame, (target, *drop))
-    y, classes = encode_target(frame[target].to_numpy(), target)
-    features = frame.drop(columns=[target, *drop])
-    numbers, words = _kinds(features)
-    if not numbers and not words:
-        raise DataError(f"no column is left beside the target {target!r}")
-    parts = [_numbers(features[column], column) for column in numbers]
-    names = list(map(str, numbers))
-    for column in words:
-        values = features[column].astype("category")
-        codes = values.cat.codes.to_numpy()
-        parts.extend((codes == code).astype(np.float32) for code in range(len(values.cat.categories)))
-        names.extend(f"{column}={category}" for category in values.cat.categories)
-    return Encoded(np.stack(parts, axis=1), y, classes, tuple(names))
+    parts = [[text] if text in frame.columns else [part.strip() for part in text.split(",")] for text in given]
+    named = tuple(dict.fromkeys(name for part in parts for name in part if name))
+    check_columns(frame, named)
+    return named
 
 
-def encode_target(values: Any, name: str = "target") -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Class numbers, and the classes they stand for, sorted.
-
-    >>> encode_target(["dog", "cat", "dog", "cat"])
-    (array([1, 0, 1, 0]), ('cat', 'dog'))
-    """
+def key_notes(features: Any) -> list[str]:
+    """A whole number that counts the rows tells nothing about the next one."""
     import pandas as pd
 
-    values = pd.Series(np.asarray(values))
-    missing = values.isna()
-    if missing.any():
-        raise DataError(f"{name} is missing in row {int(missing.to_numpy().argmax())}: every row needs its class")
-    kinds, y, counts = np.unique(values.to_numpy(), return_inverse=True, return_counts=True)
-    if len(kinds) < 2:
-        raise DataError(f"{name} is {str(kinds[0])!r} in every row: there is nothing to tell apart")
-    if len(kinds) > MOST_CATEGORIES and len(kinds) > len(y) / 10:
-        raise DataError(f"{name} has {len(kinds)} distinct values in {len(y)} rows: a target must be a class")
-    if counts.min() < 2:
-        raise DataError(f"class {str(kinds[counts.argmin()])!r} of {name} is seen once: every class needs two rows")
-    return y.astype(np.int64), tuple(map(str, kinds))
+    keys = [
+        str(name)
+        for name in features.columns
+        if pd.api.types.is_integer_dtype(features[name].dtype)
+        and len(features) > 20
+        and features[name].is_monotonic_increasing
+        and features[name].is_unique
+    ]
+    if not keys:
+        return []
+    them = ("counts", "it") if len(keys) == 1 else ("count", "them")
+    return [f"warning: {', '.join(keys)} {them[0]} the rows: leave {them[1]} out with --drop {','.join(keys)}"]
 
 
-def _kinds(features: Any) -> tuple[list[Any], list[Any]]:
-    """Which columns hold numbers, which hold words."""
+def _read_parquet(path: Path) -> tuple[Any, list[str]]:
     import pandas as pd
 
-    numbers, words = [], []
-    for column in features.columns:
-        kind = features[column].dtype
-        if pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind):
-            numbers.append(column)
-        else:
-            _check_words(features[column], column)
-            words.append(column)
-    return numbers, words
+    return pd.read_parquet(path).reset_index(drop=True), []
 
 
-def _check_words(values: Any, column: Any) -> None:
-    distinct = values.nunique()
-    if is_crowded(distinct, len(values)):
-        raise DataError(
-            f"column {column!r} is text ({distinct} distinct values in {len(values)} rows, such as "
-            f"{str(values.dropna().iloc[0])[:30]!r}): drop it or turn it into numbers"
-        )
+def _read_csv(path: Path, stated: CsvFormat, missing: tuple[str, ...]) -> tuple[Any, list[str]]:
+    import pandas as pd
+
+    found, text = stated.read(path.read_bytes())
+    if not text.strip():
+        raise DataError("the file is empty")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            frame = pd.read_csv(
+                io.StringIO(text),
+                sep=found.separator,
+                quotechar=found.quote or '"',
+                index_col=False,
+                skipinitialspace=True,
+                low_memory=False,
+                na_values=list(missing),
+            )
+        except pd.errors.ParserWarning:
+            raise DataError(
+                "a line has more cells than the header: check the separator (--separator) and the quotes (--quote)"
+            ) from None
+    frame.columns = [str(name).strip() for name in frame.columns]
+    nameless = [name for name in frame.columns if name.startswith("Unnamed: ") and frame[name].isna().all()]
+    frame = frame.drop(columns=nameless)
+    notes = [*_format_notes(stated, found), *_header_notes(frame)]
+    return frame, notes + _read_decimals(frame, found)
 
 
-def _numbers(values: Any, column: Any) -> NDArray[np.float32]:
-    numbers: NDArray[np.float32] = values.to_numpy(dtype=np.float32, na_value=np.nan)
-    if np.isinf(numbers).any():
-        raise DataError(f"column {column!r} is infinite in row {int(np.isinf(numbers).argmax())}")
-    return numbers
+def _format_notes(stated: CsvFormat, found: CsvFormat) -> list[str]:
+    parts = []
+    if stated.encoding is None and found.encoding not in _COMMON:
+        parts.append(f"its characters are read as {found.encoding} (--encoding)")
+    if stated.separator is None and found.separator != ",":
+        parts.append(f"its cells are separated by {found.separator!r} (--separator)")
+    if stated.quote is None and found.quote != '"':
+        parts.append(f"its quotes are {found.quote} (--quote)")
+    return [", ".join(parts)] if parts else []
 
 
-def _few(names: Any) -> str:
-    shown = [str(name) for name in names][:12]
-    return ", ".join(shown) + (", ..." if len(names) > len(shown) else "")
+def _header_notes(frame: Any) -> list[str]:
+    """A first line of numbers, or of words that are in the rows too, is not a header."""
+    names = list(frame.columns)
+    odd = [name for name in names if reads_as_number(name) or (len(frame) and name in frame[name].to_numpy()[:1000])]
+    if names and len(odd) >= max(1, len(names) / 2):
+        return [f"warning: the first line looks like data, not like names of columns ({', '.join(names[:4])} ...)"]
+    return []
+
+
+def _read_decimals(frame: Any, found: CsvFormat) -> list[str]:
+    """Turn columns of numbers with a comma into numbers, in place; say which."""
+    import pandas as pd
+
+    by_mark: dict[str, list[str]] = {}
+    for name in frame.columns:
+        if pd.api.types.is_numeric_dtype(frame[name]) or pd.api.types.is_bool_dtype(frame[name]):
+            continue
+        known = frame[name].dropna()
+        cells = known.astype(str)
+        mark = decimal_mark(cells, found.separator or ",")
+        if mark is None or (found.decimal == "." and mark == ","):
+            continue
+        mark = found.decimal or mark
+        frame[name] = pd.to_numeric(cells.map(lambda cell, mark=mark: plain_number(cell, mark))).reindex(frame.index)
+        by_mark.setdefault(mark, []).append(name)
+    said = {",": "decimal comma", ".": "comma between thousands"}
+    return [f"numbers with a {said[mark]} in {', '.join(names)} (--decimal)" for mark, names in by_mark.items()]
+
+
+def _labelled(frame: Any, target: str) -> tuple[Any, list[str]]:
+    """The rows that have a label, spaces around labels removed."""
+    import pandas as pd
+
+    labels, notes = frame[target], []
+    if pd.api.types.is_object_dtype(labels.dtype) or pd.api.types.is_string_dtype(labels.dtype):
+        said = labels.map(lambda label: label.strip() if isinstance(label, str) else label)
+        labels, notes = said.where(said != "", None), _label_notes(labels, said)
+    without = labels.isna()
+    if without.all():
+        raise DataError(f"{target} is missing in every row")
+    if without.any():
+        notes.append(f"{without.sum()} rows of {len(frame)} have no {target} and are left out")
+        labels = labels[~without]
+        if pd.api.types.is_float_dtype(labels.dtype) and (labels == labels.round()).all():
+            labels = labels.astype(np.int64)
+        frame = frame[~without]
+    return frame.assign(**{target: labels}), notes
+
+
+def _label_notes(labels: Any, said: Any) -> list[str]:
+    """Classes that differ in spaces alone are taken for one; in capitals alone, for two."""
+    counts = Counter(label for label in labels if isinstance(label, str))
+    notes = []
+    for label, n in counts.items():
+        if label != label.strip() and label.strip():
+            same = counts.get(label.strip(), 0)
+            notes.append(
+                f"warning: the class {label!r}, {n} times, is taken for {label.strip()!r}, {same} times: "
+                "they differ in spaces alone"
+            )
+    words: dict[str, set[str]] = {}
+    for label in {label for label in said if isinstance(label, str) and label}:
+        words.setdefault(label.lower(), set()).add(label)
+    for alike in words.values():
+        if len(alike) > 1:
+            notes.append(f"warning: the classes {' and '.join(map(repr, sorted(alike)))} differ in capitals alone")
+    return notes

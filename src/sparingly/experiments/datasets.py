@@ -20,9 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparingly.encoders import EncodingError, RowSchema, text_encoder
+from sparingly.encoders.csv_format import CsvFormat
 from sparingly.experiments import openml
 from sparingly.experiments.array_cache import cache_folder, cached, encoded_texts
-from sparingly.experiments.csv_files import DataError, encode_table, encode_target, read_rows_of, read_table
+from sparingly.experiments.csv_files import DataError, key_notes, named_columns, read_file
+from sparingly.experiments.table_encoding import encode_rows, encode_table, encode_target, read_table
 
 Preprocessing = Literal["paper", "streaming", "encoded"]
 Choice = Literal["paper", "streaming", "encoded", "auto"]
@@ -78,6 +80,8 @@ class Dataset:
         The texts that `raw` encodes, if the observations are texts.
     answers
         What experts other than the truth have said: by name, `[n]` of class numbers, -1 where one gave no answer.
+    notes
+        How a file was read where that is not obvious, and what looks wrong in it.
     """
 
     name: str
@@ -91,6 +95,7 @@ class Dataset:
     schema: RowSchema | None = None
     texts: tuple[str, ...] | None = None
     answers: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.y)
@@ -136,6 +141,8 @@ def load(
     drop: tuple[str, ...] = (),
     text: tuple[str, ...] = (),
     encoder: str | None = None,
+    csv: CsvFormat | None = None,
+    missing: tuple[str, ...] = (),
 ) -> Dataset:
     """A data set by name, or from a CSV or Parquet file.
 
@@ -156,6 +163,8 @@ def load(
         For a file: columns that are texts, whatever they look like.
     encoder
         What turns texts into numbers: `static`, `hashing`, a Hugging Face model; `static` if it is installed.
+    csv, missing
+        For a CSV file: how it is written, where that should not be found out, and words that stand for a gap.
 
     Examples
     --------
@@ -174,11 +183,7 @@ def load(
     elif Path(name).suffix in (".csv", ".parquet", ".pq") or Path(name).is_file():
         if target is None:
             raise DataError(f"{name} needs a target: the name of the column that holds the class")
-        table = read_rows_of(name, target, drop, text=text, encoder=encoder)
-        assert table.schema is not None
-        if preprocessing == "paper" and not table.schema.has_texts:
-            table = read_table(name, target, drop)
-        dataset = Dataset(Path(name).stem, table.X, table.y, table.classes, schema=table.schema)
+        dataset = _file_source(Path(name), preprocessing, target, drop, text, encoder, csv, missing)
     else:
         near = difflib.get_close_matches(str(name), names(), n=3, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names())}"
@@ -277,6 +282,26 @@ def _flattened(dataset: Dataset) -> Dataset:
 
 
 # where each data set comes from
+
+
+def _file_source(
+    path: Path,
+    preprocessing: Preprocessing,
+    target: str,
+    drop: tuple[str, ...],
+    text: tuple[str, ...],
+    encoder: str | None,
+    csv: CsvFormat | None,
+    missing: tuple[str, ...],
+) -> Dataset:
+    table = read_file(path, target, csv=csv, missing=missing)
+    rows = encode_rows(table.frame, target, drop, text=text, encoder=encoder)
+    assert rows.schema is not None
+    if preprocessing == "paper" and not rows.schema.has_texts:
+        rows = encode_table(table.frame, target, drop)
+    left = table.frame.drop(columns=[target, *named_columns(drop, table.frame)])
+    notes = (*table.notes, *key_notes(left))
+    return Dataset(path.stem, rows.X, rows.y, rows.classes, schema=rows.schema, notes=notes)
 
 
 @lru_cache

@@ -123,7 +123,13 @@ class Stream:
 
 
 def stream(
-    dataset: Dataset, seed: int, horizon: int = HORIZON, *, noise: float = 0.0, drift: Drift | None = None
+    dataset: Dataset,
+    seed: int,
+    horizon: int = HORIZON,
+    *,
+    noise: float = 0.0,
+    drift: Drift | None = None,
+    shuffled: bool = True,
 ) -> Stream:
     """A data set in the order that a seed gives it.
 
@@ -136,6 +142,8 @@ def stream(
         The share of rounds in which the expert would name a class at random instead of the true one.
     drift
         Two classes that swap their names on the way.
+    shuffled
+        Whether the seed orders the stream; if not, the rows that it does not hold out come as they stand in the data.
 
     Examples
     --------
@@ -157,7 +165,7 @@ def stream(
         held_out, order = order[:cut], order[cut:]
     else:
         held_out = np.arange(len(dataset.y_test))
-    index = order[:horizon]
+    index = (order if shuffled else np.sort(order))[:horizon]
     rng = np.random.default_rng([seed, 1])
     y = _drifted(dataset.y[index], drift, rng)
     return Stream(dataset, index, y, _noisy(y, noise, dataset.n_classes, rng), held_out, drift)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sparingly.experiments.runs.experiment_settings import Run
+from sparingly.experiments.runs.experiment_settings import Run, Task
 from sparingly.experiments.runs.run_records import Results
 
+MOST = 500
+"""Records that are looked at."""
 UNKNOWN = 4e-4
 """Seconds a round where nothing of the kind has run yet ..."""
 SLOW = {"ineural": 4e-3, "lenet": 1.5e-2}
@@ -24,25 +27,28 @@ class Estimates:
     [4.0, 40.0]
     """
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, lengths: Mapping[Task, int] | None = None) -> None:
+        self.lengths = lengths or {}
         self.seen: dict[tuple[str, ...], tuple[float, int]] = {}
-        if (results.folder / "runs").is_dir():
-            for run_id in sorted(path.stem for path in (results.folder / "runs").glob("*.parquet"))[:500]:
-                record = results.read(run_id)
-                self.learn(record.run, record.time.get("total", 0.0))
+        for kept in itertools.islice(results.kept(), MOST):
+            self.learn(kept.run, kept.seconds, kept.rounds)
 
-    def learn(self, run: Run, seconds: float) -> None:
+    def learn(self, run: Run, seconds: float, rounds: int) -> None:
         for key in self._keys(run):
-            total, rounds = self.seen.get(key, (0.0, 0))
-            self.seen[key] = (total + seconds, rounds + run.task.horizon)
+            total, played = self.seen.get(key, (0.0, 0))
+            self.seen[key] = (total + seconds, played + rounds)
+
+    def rounds(self, run: Run) -> int:
+        """How many rounds a run has: the horizon, or fewer if the data are known to end before."""
+        return self.lengths.get(run.task, run.task.horizon)
 
     def seconds(self, run: Run) -> float:
         for key in self._keys(run):
             if key in self.seen:
                 total, rounds = self.seen[key]
-                return total / rounds * run.task.horizon
+                return total / max(1, rounds) * self.rounds(run)
         kinds = (str(run.player.options.get("network")), run.player.strategy)
-        return next((SLOW[kind] for kind in kinds if kind in SLOW), UNKNOWN) * run.task.horizon
+        return next((SLOW[kind] for kind in kinds if kind in SLOW), UNKNOWN) * self.rounds(run)
 
     def known(self, run: Run) -> bool:
         return any(key in self.seen for key in self._keys(run))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import importlib.util
 import json
 import re
 import tomllib
@@ -13,8 +14,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from sparingly.experiments.csv_files import DataError
-from sparingly.experiments.datasets import Choice
+from sparingly.encoders import EncodingError
+from sparingly.encoders.csv_format import CsvFormat
+from sparingly.experiments.csv_files import DataError, file_hash
+from sparingly.experiments.datasets import Choice, names
 
 Option = bool | int | float | str | None
 
@@ -29,7 +32,10 @@ class PlainSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-_NEWER = ("text", "encoder")
+_NEWER = {
+    "task": {"text", "encoder", "separator", "quote", "decimal", "encoding", "missing", "order", "data_hash"},
+    "player": {"code_hash"},
+}
 """Settings that did not exist at first: where they say nothing, runs of that time keep their ids."""
 
 
@@ -44,6 +50,12 @@ class Task(PlainSettings):
         `paper`, `streaming`, `encoded`, or `auto`: `encoded` for strategies that scale by themselves, else `streaming`.
     text, encoder
         Columns of a file that are texts, whatever they look like, and the text encoder.
+    separator, quote, decimal, encoding, missing
+        How a CSV file is written, where that should not be found out, and words in it that stand for a gap.
+    order
+        `shuffle`: the rows in an order that the seed gives; `file`: as they stand in the file.
+    data_hash
+        Of the content of a file: `study_of` notes it, so that a changed file is another task.
     horizon
         Rounds; fewer if the data end before.
     costs
@@ -66,6 +78,13 @@ class Task(PlainSettings):
     drop: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     encoder: str | None = None
+    separator: str | None = None
+    quote: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    missing: tuple[str, ...] = ()
+    order: Literal["shuffle", "file"] = "shuffle"
+    data_hash: str | None = None
     horizon: Annotated[int, Field(ge=1)] = 10_000
     costs: tuple[tuple[float, ...], ...] | None = None
     query_cost: Annotated[float, Field(ge=0)] = 1.0
@@ -81,16 +100,36 @@ class Task(PlainSettings):
             raise ValueError("costs must have a row and a column for each class")
         return costs
 
+    @property
+    def csv(self) -> CsvFormat:
+        """How a CSV file is written, as far as that is stated."""
+        try:
+            return CsvFormat(self.encoding, self.separator, self.quote, self.decimal)
+        except EncodingError as error:
+            raise SettingsError(str(error)) from error
+
+    def noted(self) -> Task:
+        """The task with the hash of its file, if it has one."""
+        is_file = self.dataset not in names() and Path(self.dataset).is_file()
+        return self.model_copy(update={"data_hash": file_hash(self.dataset)}) if is_file else self
+
 
 class Player(PlainSettings):
     """A strategy with its options, and the name that tables show.
 
-    `strategy` is a name of the registry, or `module:Class` or `file.py:Class` for one of your own.
+    `strategy` is a name of the registry, or `module:Class` or `file.py:Class` for one of your own; then `code_hash` is
+    the hash of the file it is in (not of what that file imports).
     """
 
     strategy: str
     options: dict[str, Option] = {}
     label: str = ""
+    code_hash: str | None = None
+
+    def noted(self) -> Player:
+        """The player with the hash of the file that its strategy is in, if it is one of your own."""
+        path = code_file(self.strategy)
+        return self if path is None else self.model_copy(update={"code_hash": file_hash(path)})
 
     @property
     def shown(self) -> str:
@@ -118,7 +157,9 @@ class Run(PlainSettings):
     def id(self) -> str:
         """Readable, and different for different settings; how tables call the strategy does not matter."""
         settings = self.model_dump(mode="json", exclude={"player": {"label"}})
-        settings["task"] = {k: v for k, v in settings["task"].items() if k not in _NEWER or v}
+        for part, newer in _NEWER.items():
+            kept = settings[part].items()
+            settings[part] = {k: v for k, v in kept if k not in newer or (v and (k, v) != ("order", "shuffle"))}
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
         words = [Path(self.task.dataset).stem, Path(self.player.strategy).stem, *_pairs(self.player.options)]
         return re.sub(r"[^\w.=]+", "-", "-".join([*words, f"seed{self.seed}", digest]))
@@ -159,9 +200,24 @@ class Study(PlainSettings):
 
 
 def study_of(tasks: list[Task], players: list[Player], *, name: str, seeds: int, first_seed: int = 0) -> Study:
-    """Every strategy on every task."""
+    """Every strategy on every task; the files they are read from are noted by their hashes."""
+    tasks, players = [task.noted() for task in tasks], [player.noted() for player in players]
     rows = tuple(Row(table=name, task=task, player=player) for task in tasks for player in players)
     return Study(name=name, rows=rows, seeds=seeds, first_seed=first_seed)
+
+
+def code_file(strategy: str) -> Path | None:
+    """The file that a strategy of one's own is in, if there is one."""
+    place, own, _ = strategy.partition(":")
+    if not own:
+        return None
+    if place.endswith(".py"):
+        return Path(place) if Path(place).is_file() else None
+    try:
+        found = importlib.util.find_spec(place)
+    except (ImportError, ValueError):
+        return None
+    return Path(found.origin) if found and found.origin and Path(found.origin).is_file() else None
 
 
 def read_toml(path: Path) -> dict[str, Any]:

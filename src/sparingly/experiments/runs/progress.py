@@ -19,7 +19,7 @@ class Progress:
 
     def __init__(self, to_do: list[Run], estimates: Estimates, workers: int) -> None:
         self.left = {run.id: run for run in to_do}
-        self.n, self.rounds = len(to_do), sum(run.task.horizon for run in to_do)
+        self.n, self.rounds = len(to_do), sum(map(estimates.rounds, to_do))
         self.estimates, self.workers = estimates, workers
         self.expected = {run.id: estimates.seconds(run) for run in to_do}
         self.failed = 0
@@ -60,7 +60,7 @@ class Progress:
         behind = sum(self.expected.values()) - ahead
         spent = time.monotonic() - self._start
         pace = spent / behind if behind else 1 / self.workers
-        rounds = self.rounds - sum(run.task.horizon for run in self.left.values())
+        rounds = self.rounds - sum(map(self.estimates.rounds, self.left.values()))
         done = f"{self.n - len(self.left)}/{self.n} runs, {rounds:,}/{self.rounds:,} rounds, {in_time(spent)}"
         failed = f", {self.failed} failed" if self.failed else ""
         return f"{done}, about {in_time(ahead * pace)} to go{failed}"

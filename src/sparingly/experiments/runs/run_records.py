@@ -112,6 +112,11 @@ class Record:
             "options": json.dumps(self.run.player.options, sort_keys=True),
             "preprocessing": task.preprocessing,
             "costs": "uniform" if task.costs is None else json.dumps(task.costs),
+            "query_cost": task.query_cost,
+            "horizon": task.horizon,
+            "order": task.order,
+            "data_hash": task.data_hash,
+            "code_hash": self.run.player.code_hash,
             "seed": self.run.seed,
             "rounds": len(self.rounds["action"]),
             "regret": self.regret,
@@ -130,6 +135,15 @@ class Record:
         """A sha256 of everything but the time spent."""
         timeless = Record(self.run, self.rounds, self.f1, self.counts, self.versions, {})
         return hashlib.sha256(timeless.to_bytes()).hexdigest()
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """What a record is of, without its rounds."""
+
+    run: Run
+    rounds: int
+    seconds: float
 
 
 class Results:
@@ -176,6 +190,16 @@ class Results:
 
     def read(self, run_id: str) -> Record:
         return Record.from_bytes(self.path(run_id).read_bytes())
+
+    def kept(self) -> Iterator[KeptRun]:
+        """What the records are of; quicker than reading them."""
+        import pyarrow.parquet as pq
+
+        for file in sorted((self.folder / "runs").glob("*.parquet")):
+            metadata = pq.read_metadata(file)
+            description, time = (json.loads(metadata.metadata[key]) for key in (b"sparingly", b"time"))
+            run = Run.model_validate(description["settings"])
+            yield KeptRun(run, metadata.num_rows, float(time.get("total", 0.0)))
 
     def add_failure(self, run_id: str, reason: str, details: str) -> None:
         write_whole(self._failure(run_id), json.dumps({"reason": reason, "details": details}, indent=1).encode())

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly import __version__
+from sparingly.experiments.csv_files import DataError, file_hash
 from sparingly.experiments.datasets import Dataset, load, suited
-from sparingly.experiments.runs.experiment_settings import Run, SettingsError, Task, check_names
+from sparingly.experiments.runs.experiment_settings import Run, SettingsError, Task, check_names, code_file
 from sparingly.experiments.runs.run_records import Record
 from sparingly.experiments.streams import Drift, Stream, stream
 
 LABEL_COUNTS = (10, 25, 50, 100, 150, 250, 300, 400, 500, 750, 1000, 2500, 5000, 7500, 9000)
 """The paper measures F1 when a strategy has so many labels."""
 PHASES = {"assess": "assess", "decide": "decide", "learn": "learn", "_update": "train", "scores": "test"}
+READ = {
+    "dataset",
+    "target",
+    "drop",
+    "text",
+    "encoder",
+    "separator",
+    "quote",
+    "decimal",
+    "encoding",
+    "missing",
+    "data_hash",
+}
+"""The settings of a task that say how its data are read."""
 DRIFTS = {"none": None, "abrupt": Drift(0.5, 0.5), "gradual": Drift(1 / 3, 2 / 3)}
 
 
@@ -77,7 +91,7 @@ def check(run: Run) -> None:
 
 def make_strategy(run: Run, game: Any, dataset: Dataset) -> Any:
     """The strategy that a run names, with its options."""
-    kind = find_strategy(run.player.strategy)
+    kind = find_strategy(run.player.strategy, run.player.code_hash)
     shape = dataset.shape
     try:
         return kind(game, shape[0] if len(shape) == 1 else shape, seed=run.seed, **run.player.options)
@@ -85,17 +99,18 @@ def make_strategy(run: Run, game: Any, dataset: Dataset) -> Any:
         raise SettingsError(f"{run.player.shown} cannot play {dataset.name}: {error}") from error
 
 
-def find_strategy(name: str) -> Any:
-    """A strategy by its name in the registry, or as `module:Class` or `file.py:Class`."""
+def find_strategy(name: str, code_hash: str | None = None) -> Any:
+    """A strategy by its name in the registry, or as `module:Class` or `file.py:Class`, whose file has this hash."""
     from sparingly.strategies import registered
 
     known = registered()
     check_names([name], list(known))
-    return known[name] if name in known else _own_strategy(name)
+    return known[name] if name in known else _own_strategy(name, code_hash)
 
 
 @lru_cache
-def _own_strategy(name: str) -> Any:
+def _own_strategy(name: str, code_hash: str | None) -> Any:
+    _check_unchanged(code_file(name), code_hash)
     place, _, kind = name.partition(":")
     try:
         if place.endswith(".py"):
@@ -210,28 +225,36 @@ class Stopwatch:
 def _stream(run: Run) -> Stream:
     task, flat = run.task, run.player.options.get("network") != "lenet"
     auto = task.preprocessing == "auto"
-    preprocessing = suited(find_strategy(run.player.strategy)) if auto else task.preprocessing
+    preprocessing = suited(find_strategy(run.player.strategy, run.player.code_hash)) if auto else task.preprocessing
     dataset = dataset_of(task, preprocessing, flat)
     drift = DRIFTS[task.drift]
-    return stream(dataset, run.seed, task.horizon, noise=task.noise, drift=drift)
+    return stream(dataset, run.seed, task.horizon, noise=task.noise, drift=drift, shuffled=task.order == "shuffle")
 
 
 def dataset_of(task: Task, preprocessing: Any, flat: bool = True) -> Dataset:
     """The data of a task, read once."""
-    return _dataset(task.dataset, preprocessing, flat, task.target, task.drop, task.text, task.encoder)
+    return _dataset(Task(**task.model_dump(include=READ)), preprocessing, flat)
 
 
 @lru_cache(maxsize=32)
-def _dataset(
-    name: str,
-    preprocessing: Any,
-    flat: bool,
-    target: str | None,
-    drop: tuple[str, ...],
-    text: tuple[str, ...],
-    encoder: str | None,
-) -> Dataset:
-    return replace(load(name, preprocessing, flat=flat, target=target, drop=drop, text=text, encoder=encoder))
+def _dataset(task: Task, preprocessing: Any, flat: bool) -> Dataset:
+    _check_unchanged(Path(task.dataset), task.data_hash)
+    return load(
+        task.dataset,
+        preprocessing,
+        flat=flat,
+        target=task.target,
+        drop=task.drop,
+        text=task.text,
+        encoder=task.encoder,
+        csv=task.csv,
+        missing=task.missing,
+    )
+
+
+def _check_unchanged(path: Path | None, noted: str | None) -> None:
+    if noted is not None and (path is None or not path.is_file() or file_hash(path) != noted):
+        raise DataError(f"{path} has changed since the run was planned: start the command again")
 
 
 def _game(task: Task, dataset: Dataset) -> Any:
