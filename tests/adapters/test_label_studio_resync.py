@@ -12,11 +12,13 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from sparingly.adapters.label_studio import label_studio_api, router
 from sparingly.live.service.app import create_app
 from sparingly.live.service.service import Service
+from sparingly.live.service.service_database import label_studio_annotations, label_studio_projects
 
 AT = "/api/agents/default/label-studio"
 RECORDED = {r["name"]: r for r in json.loads((Path(__file__).parent / "label_studio_requests.json").read_text())}
@@ -165,6 +167,18 @@ def test_what_happened_while_the_service_was_down_is_fetched_at_its_start(start,
     assert resync(client).json()["changed"] == 0
     done = {(line["who"], line["did"]) for line in service.audit.lines(limit=4)}
     assert {("label studio resync", "took back"), ("label studio resync", "answered")} <= done
+
+
+def test_a_deleted_agent_leaves_neither_its_token_nor_its_annotations(start, studio, tmp_path):
+    service, client = start()
+    connect(client, studio)
+    for name in THREE:
+        send(client, name)
+    admin = {"authorization": f"Bearer {service.tokens.create('admin', 'admin')[1]}"}
+    assert client.delete("/api/agents/default", headers=admin).status_code == 200
+    with service.database.reading() as connection:
+        for table in (label_studio_projects, label_studio_annotations):
+            assert connection.execute(select(table)).all() == []
 
 
 def test_a_deleted_annotation_is_unlearned(start, studio):

@@ -386,6 +386,17 @@ def test_the_page_renews_its_lease_while_it_is_open_and_counts_down(served, peop
 
 
 @pytest.mark.parametrize("served", [ServiceLimits(lease_seconds=1)], indirect=True)
+def test_a_page_that_nobody_is_at_gives_its_question_up(served, people):
+    observe(served)
+    page = people()
+    expect(page.locator("#lease")).to_have_text(re.compile("Yours for 0:0[01]"))
+    expect(page.locator("#lease")).to_have_text("No longer kept for you alone", timeout=30_000)
+    page.mouse.move(100, 100)
+    page.mouse.move(120, 120)
+    expect(page.locator("#lease")).to_have_text(re.compile("Yours for 0:0[01]"))
+
+
+@pytest.mark.parametrize("served", [ServiceLimits(lease_seconds=1)], indirect=True)
 def test_a_lease_that_ran_out_is_told_and_taken_again_with_the_answer(served, people):
     """As after a while without a network: the answer is refused first, and taken when it is sent again."""
     (ticket,) = observe(served)

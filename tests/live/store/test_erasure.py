@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 import sparingly as sp
 from sparingly.live.agent.errors import AgentError, ConflictError
 from sparingly.live.store.integrity_check import check
+from sparingly.live.store.tables import observations, payloads
 from tests.live.conftest import QUICK, Clock, Make, stream
 
 DAY = 86400.0
@@ -122,3 +124,21 @@ def test_payloads_are_erased_after_their_time(make: Make, path: Path, clock: Clo
 def test_a_retention_time_is_a_positive_number(make: Make, days: object) -> None:
     with pytest.raises(AgentError, match="retention_days is"):
         make(retention_days=days)
+
+
+@pytest.mark.postgres
+def test_erasure_on_postgresql(postgres: str) -> None:
+    with sp.Agent(classes=["cat", "dog"], n_features=3, path=postgres, strategy="neural_cbp", options=QUICK) as agent:
+        agent.observe([1, 2, 3], id="erased", payload=secret(1))
+        agent.observe([4, 5, 6], id="kept", payload=secret(2))
+        agent.answer("erased", "dog")
+        agent.erase("erased")
+        with agent._runtime.reading() as connection:
+            shown = [bytes(row.content) for row in connection.execute(select(payloads))]
+            seen = [bytes(row.x) for row in connection.execute(select(observations))]
+        assert shown == [secret(2).encode()]
+        assert np.float32([1, 2, 3]).tobytes() not in seen
+        assert np.float32([4, 5, 6]).tobytes() in seen
+    with sp.Agent.open(postgres) as agent:
+        assert [(entry.id, entry.erased) for entry in agent.history()] == [("erased", "everything"), ("kept", None)]
+        agent.observe([7, 8, 9])

@@ -13,7 +13,13 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError
 from sparingly.live.service.audit import Actor, add_line
-from sparingly.live.service.service_database import ServiceDatabase, agents, tokens
+from sparingly.live.service.service_database import (
+    ServiceDatabase,
+    agents,
+    label_studio_annotations,
+    label_studio_projects,
+    tokens,
+)
 
 NAME = r"[a-z][a-z0-9_]{0,39}"
 
@@ -163,8 +169,11 @@ class AgentRegistry:
         self.read_at = -STALE
 
     def forget(self, name: str) -> None:
-        """Take a deleted agent from the list."""
+        """Take a deleted agent from the list, and with it what Label Studio told of it."""
         with self._database.locked() as connection:
+            file = select(agents.c.file).where(agents.c.name == name).scalar_subquery()
+            for table in (label_studio_projects, label_studio_annotations):
+                connection.execute(delete(table).where(table.c.agent == file))
             connection.execute(delete(agents).where(agents.c.name == name, agents.c.state == DELETED))
         self.read_at = -STALE
 

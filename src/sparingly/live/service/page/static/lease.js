@@ -1,12 +1,20 @@
-// The lease of the question that is shown: how long it still lasts, renewed while someone can see the page.
+// The lease of the question that is shown: how long it still lasts, renewed while someone is at the page.
 "use strict";
 
-const lease = { ends: 0, renewAt: 0, renewing: false };
+const lease = { ends: 0, renewAt: 0, renewing: false, seconds: 0, active: Date.now() };
+
+/** A page on which nobody has moved anything for so many leases is taken to be abandoned: others may have its question. */
+const IDLE_LEASES = 3;
+
+for (const sign of ["pointermove", "pointerdown", "keydown", "wheel", "scroll", "touchmove"]) {
+  document.addEventListener(sign, () => { lease.active = Date.now(); }, { capture: true, passive: true });
+}
 
 /** The question is ours for so many seconds; in half of them the lease is renewed. */
 function hold(seconds) {
   lease.ends = Date.now() + 1000 * seconds;
   lease.renewAt = Date.now() + 500 * seconds;
+  lease.seconds = seconds;
   countdown();
 }
 
@@ -34,5 +42,6 @@ async function renew() {
 function tick() {
   if (!question) return;
   countdown();
-  if (!busy && !lease.renewing && !document.hidden && Date.now() >= lease.renewAt) renew();
+  const isAttended = !document.hidden && Date.now() - lease.active < 1000 * IDLE_LEASES * lease.seconds;
+  if (isAttended && !busy && !lease.renewing && Date.now() >= lease.renewAt) renew();
 }
