@@ -142,6 +142,40 @@ def test_a_horizon_is_a_positive_number(horizon):
         Sparing(sp.label_efficient(2), 4, horizon=horizon)
 
 
+@pytest.mark.parametrize("how", ["teach", "learn_many", "learn"])
+def test_labels_that_are_there_already_save_questions(how):
+    """However they come, before the first round: few trainings, and far fewer questions than without them."""
+    X, y = blobs(1300, noise=0.1)
+    known, game = 300, sp.label_efficient(2, query_cost=0.5)
+    strategy = Sparing(game, 4, seed=0)
+    if how == "teach":
+        strategy.teach(X[:known], y[:known])
+    elif how == "learn_many":
+        strategy.learn_many(X[:known], [(2, game.feedback[2][one]) for one in y[:known]])
+    else:
+        for x, one in zip(X[:known], y[:known], strict=True):
+            strategy.learn(x, 2, game.feedback[2][one])
+    assert strategy.generation <= (7 if how == "learn" else 1)
+    before = strategy.generation
+    asked = sum(one.action == 2 for one in play(strategy, X[known:], y[known:]))
+    without = sum(one.action == 2 for one in play(Sparing(game, 4, seed=0), X[known:], y[known:]))
+    assert asked < 0.6 * without
+    assert strategy.generation - before <= 3
+
+
+def test_what_known_labels_teach_is_measured():
+    """Of labels that are pure noise it learns that they teach nothing, before it has asked a single question."""
+    X, y = blobs(600)
+    noise = np.random.default_rng(1).integers(2, size=600)
+    gamma = []
+    for labels in (y, noise):
+        strategy = Sparing(sp.label_efficient(2), 4, seed=0)
+        strategy.teach(X, labels)
+        assert strategy.knowledge.worth is not None
+        gamma.append(strategy.knowledge.worth.gamma)
+    assert gamma[0] > 2 * gamma[1]
+
+
 def test_open_questions_count_as_if_bought():
     """While nobody answers it asks the start, not everything; and it is not asked about the same thing again."""
     X, _ = blobs(500)

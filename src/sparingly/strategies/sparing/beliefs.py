@@ -80,8 +80,8 @@ class Beliefs:
     def fit(self, sample: Tensor, X: Tensor, y: Tensor, folds: Tensor, generator: torch.Generator) -> Tensor:
         """Train anew on classes `[n]`, scaled by a sample of the stream; for each label what was held of it unseen."""
         rows = self._scaling.fit(sample)(X)
-        self._labelled, self._typical = rows.flatten(1), 1.0
-        self._typical = _typical(self.novelty(sample), self._labelled)
+        self._labelled = rows.flatten(1)
+        self._typical = _typical(self._scaling(sample).flatten(1), self._labelled)
         hidden = folds if self.crossfit else torch.full_like(folds, -1)
         self.ensemble.fit(rows, y, hidden, min(1000, 125 + len(X) // 5), generator)
         logits = self.ensemble.held_out(rows, folds)
@@ -134,10 +134,12 @@ class Beliefs:
         self._temperature, self._contrast, self._share, self._typical = (float(value) for value in state["calibration"])
 
 
-def _typical(distances: Tensor, labelled: Tensor) -> float:
-    """The mean squared distance to a label on the stream, its labels, whose distance is 0, left aside."""
+def _typical(sample: Tensor, labelled: Tensor) -> float:
+    """The mean squared distance on the stream to the nearest label that is not the observation itself."""
     least = 1e-3 * float(labelled.square().sum(1).mean()) + 1e-12
-    others = distances[distances > least]
+    distances = squared_distances(sample, labelled)
+    nearest = torch.where(distances > least, distances, torch.inf).amin(1)
+    others = nearest[nearest.isfinite()]
     return float(others.mean()) if len(others) else least
 
 

@@ -24,11 +24,15 @@ GROWTH = 1.5
 """An update is due once the labels have grown by this factor ..."""
 PACE = 1.6
 """... or the rounds by this one, if there is any new label."""
+UNMEASURED = 100
+"""So many labels of which nothing was believed beforehand are enough to measure on what labels teach."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefitSchedule:
     """Updates far apart enough that all of them cost little more than the last.
+
+    Labels that came without a question, before the rounds began, count as the rounds that they stand for.
 
     Attributes
     ----------
@@ -43,6 +47,9 @@ class RefitSchedule:
     >>> schedule = RefitSchedule(labels=20, clock=20)
     >>> [schedule.after_label(n, clock=30, fitted=True) for n in (29, 30)], schedule.rounds(21, clock=30)
     ([False, True], 2)
+    >>> taught = RefitSchedule(labels=500, clock=0)
+    >>> [taught.after_label(n, clock=0, fitted=True) for n in (501, 750)], taught.rounds(501, clock=1)
+    ([False, True], 799)
     """
 
     labels: int = 0
@@ -53,13 +60,18 @@ class RefitSchedule:
         if fitted and self.labels == 0:
             return True
         grown = labels >= max(self.labels + 1, GROWTH * self.labels)
-        return labels >= FIRST and (grown or clock >= PACE * self.clock)
+        return labels >= FIRST and (grown or clock >= self._next_round)
 
     def rounds(self, labels: int, clock: int) -> int:
         """After how many rounds an update is due."""
         if labels < FIRST or labels == self.labels:
             return NEVER
-        return max(1, math.ceil(PACE * self.clock) - clock)
+        return max(1, self._next_round - clock)
+
+    @property
+    def _next_round(self) -> int:
+        """The round of the next update, if there is any new label."""
+        return math.ceil(PACE * max(self.clock, self.labels))
 
     def state_dict(self) -> dict[str, int]:
         return asdict(self)
@@ -106,6 +118,14 @@ class Bought:
         if self.experts:
             row["answers"] = (question.answers if question is not None else ()) or (NO_ANSWER,) * self.experts
         self._memory.append(x=x, **{name: torch.tensor(one) for name, one in row.items()})
+
+    def believe(self, beyond: int, members: dict[str, Any], costs: Tensor) -> None:
+        """Note what a model trained on the first labels alone believes of those beyond, where nothing was believed."""
+        unknown = self["value"][beyond:].isnan()
+        soft = (members["probability"] * costs[:, self["y"][beyond:]].T).sum(1)
+        for name, one in (("value", torch.tensor(members["value"])), ("soft", soft)):
+            self[name][beyond:][unknown] = one[unknown].to(self[name].dtype)
+        self["labels"][beyond:][unknown] = beyond
 
     def disregard(self, expert: int, since: int) -> None:
         """Keep no answer of an expert from before a round."""
@@ -183,8 +203,14 @@ class Knowledge:
             self._heard.rows[:, expert - self.bought.experts] = NO_ANSWER
             self._heard.renew()
 
-    def add(self, x: Tensor, y: int, question: OpenQuestion | None, clock: int) -> None:
-        """Keep a label, with what was believed when it was asked for."""
+    def add(self, x: Tensor, y: int, question: OpenQuestion | None, clock: int, rng: np.random.Generator) -> None:
+        """Keep a label, with what was believed when it was asked for.
+
+        Labels that nobody asked for are a part of the stream as long as there are more of them than rounds: they are
+        what is there before the first.
+        """
+        if question is None and self._stream.seen <= len(self.bought):
+            self.observe(x, rng)
         self.bought.add(x, y, question, clock=clock - 1, costs=self.expected_costs.costs)
 
     def forget(self, classes: list[int], since: int, clock: int) -> None:
@@ -220,6 +246,7 @@ class Knowledge:
         X, y, folds = (self.bought[name] for name in ("x", "y", "fold"))
         sample = self._stream.rows if self._stream.seen else X
         with torch.no_grad():
+            self._measure_teaching(sample, generator)
             unseen = self.beliefs.fit(sample, X, y, folds, generator)
             seen = self.expected_costs(self.beliefs(sample))
             if self.panel is not None:
@@ -231,6 +258,18 @@ class Knowledge:
         discount = DISCOUNT if self.panel is None else PANEL_DISCOUNT * min(MOST_OWN, self.panel.alpha) ** 2
         self.worth = Worth.measure(bought, now, stream, unit=unit, learnability=self.learnability, discount=discount)
         self.schedule = RefitSchedule(n, clock)
+
+    def _measure_teaching(self, sample: Tensor, generator: torch.Generator) -> None:
+        """What labels that nobody asked for have taught: train on the first quarter, and see what it says of the rest.
+
+        Labels bought one by one need no such thing, for each was predicted before it was known.
+        """
+        beyond = max(FIRST, len(self.bought) // 4)
+        if int(self.bought["value"][beyond:].isnan().sum()) < UNMEASURED:
+            return
+        X, y, folds = (self.bought[name] for name in ("x", "y", "fold"))
+        self.beliefs.fit(sample, X[:beyond], y[:beyond], folds[:beyond], generator)
+        self.bought.believe(beyond, self.expected_costs(self.beliefs(X[beyond:])), self.expected_costs.costs)
 
     def _after_answers(
         self, panel: Panel, unseen: Tensor, y: Tensor, seen: dict[str, Any]

@@ -215,7 +215,7 @@ class Sparing(Strategy):
         if self.panel is not None and action in self.panel.actions:
             return
         y, question = self.expected_costs.outcome(symbol), self.questions.take(x)
-        self.knowledge.add(x, y, question, self.clock)
+        self.knowledge.add(x, y, question, self.clock, self.rng)
         if self.panel is not None and question is not None:
             for one, said in zip(self.panel.reliability, question.answers, strict=True):
                 if said >= 0:
@@ -228,8 +228,7 @@ class Sparing(Strategy):
     def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
         """Labels without a question: the scaling sees the observations, and nothing was predicted of them."""
         for x, outcome in zip(X, outcomes, strict=True):
-            self.knowledge.observe(x, self.rng)
-            self.knowledge.add(x, outcome, None, self.clock)
+            self.knowledge.add(x, outcome, None, self.clock, self.rng)
 
     def _add_class(self, game: Game) -> None:
         self.expected_costs = ExpectedCosts(game)
