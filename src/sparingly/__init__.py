@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sparingly.experiments.play import Round as Round
     from sparingly.experiments.play import play as play
+    from sparingly.experts import CallLimits as CallLimits
     from sparingly.experts import Expert as Expert
+    from sparingly.experts import FunctionExpert as FunctionExpert
+    from sparingly.experts import RecordedExpert as RecordedExpert
+    from sparingly.experts.http_experts import HTTPExpert as HTTPExpert
+    from sparingly.experts.http_experts import LanguageModel as LanguageModel
     from sparingly.games import Game as Game
     from sparingly.games import Geometry as Geometry
     from sparingly.games import Survivors as Survivors
@@ -39,7 +44,12 @@ _HOME = {
     "AsyncClient": "live.client.client",
     "Client": "live.client.client",
     "Ticket": "live.agent.ticket_records",
+    "CallLimits": "experts",
     "Expert": "experts",
+    "FunctionExpert": "experts",
+    "HTTPExpert": "experts.http_experts",
+    "LanguageModel": "experts.http_experts",
+    "RecordedExpert": "experts",
     "Game": "games",
     "Geometry": "games",
     "analyze": "games",

@@ -45,7 +45,7 @@ class Expert:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(f"the name of an expert is {self.name!r}: it must be a word")
-        object.__setattr__(self, "price", _price(self.price, self.name))
+        object.__setattr__(self, "price", checked_price(self.price, self.name))
         if not isinstance(self.gold, bool):
             raise ValueError(f"gold is {self.gold!r} for {self.name}: it must be True or False")
         if self.accuracy is None:
@@ -132,7 +132,7 @@ def reply(expert: Expert, answers: Answers, outcome: int, n_classes: int) -> Rep
     if isinstance(given, tuple):
         if len(given) != 2:
             raise ValueError(f"the answer of {expert.name} is {given!r}: it must be a class or (class, price)")
-        given, price = given[0], _price(given[1], expert.name)
+        given, price = given[0], checked_price(given[1], expert.name)
     if given is None or given != given:
         return Reply(None, price)
     try:
@@ -146,7 +146,7 @@ def reply(expert: Expert, answers: Answers, outcome: int, n_classes: int) -> Rep
     return Reply(label, price)
 
 
-def _price(price: Any, name: str) -> float:
+def checked_price(price: Any, name: str) -> float:
     if isinstance(price, bool) or not isinstance(price, Real) or not math.isfinite(float(price)) or price < 0:
         raise ValueError(f"the price of {name} is {price!r}: it must be a finite number, not below 0")
     return float(price)
