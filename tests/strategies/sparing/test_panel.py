@@ -59,8 +59,11 @@ def test_truths_bought_where_answers_are_doubtful_do_not_make_an_expert_look_bad
         y, doubtful = int(rng.integers(4)), rng.random() < 0.2
         said = y if rng.random() < (0.3 if doubtful else 0.9) else (y + 1) % 4
         one.hear(flat, said, clock=t)
+        believed = torch.full((4,), 0.1).index_fill_(0, torch.tensor(said), 0.7)
+        if not doubtful:
+            one.leave(0.7)
         if doubtful or t % 30 == 0:
-            one.check(y, said, flat, clock=t, random=not doubtful)
+            one.check(y, said, believed, clock=t, chance=1.0 if doubtful else 1 / 30)
         else:
             counts[said, said] += 1
     one.believe(counts)

@@ -20,6 +20,8 @@ NEAR_START = 1.0
 LEAST = 1e-6
 """No class is held impossible."""
 NO_ANSWER = -1
+TRIED = 1.0
+"""Cost that answers were expected to save, and did, before any were heard."""
 OWN = 0.5
 """The weight of the own model before anything is known of it."""
 
@@ -44,6 +46,8 @@ class Panel:
         self.costs = torch.tensor(game.costs[: self.n_classes], dtype=torch.float32)
         self._symbols = {a: {symbol: y for y, symbol in enumerate(game.feedback[a])} for a in self.actions}
         self.alpha, self.betas = OWN, [len(self.experts) ** -0.5] * len(self.experts)
+        self.saved = [(TRIED, TRIED)] * len(self.experts)
+        """For each expert the cost that its answers were expected to save, and that they did by today's beliefs."""
 
     def __len__(self) -> int:
         return len(self.experts)
@@ -88,7 +92,8 @@ class Panel:
         """The question whose answer lowers the risk by the most more than its price, and why; None if there is none."""
         best, found = 0.0, None
         for e, (action, expert) in enumerate(zip(self.actions, self.experts, strict=True)):
-            gain = self.gain(e, belief, risk) if action not in asked else 0.0
+            expected, met = self.saved[e]
+            gain = self.gain(e, belief, risk) * met / expected if action not in asked else 0.0
             if gain - expert.price > best:
                 best, found = gain - expert.price, (action, expert, gain)
         if found is None:
@@ -99,6 +104,27 @@ class Panel:
             "a mistake would cost {risk:.2f} on average; {name} is expected to save {gain:.2f} and costs {price:g}"
         )
         return action, Why(sentence, numbers)
+
+    def compare(self, e: int, own: Tensor, answers: Sequence[int], said: int) -> None:
+        """Hold what an answer was expected to save against what it does, for the members' beliefs `[member, class]`.
+
+        An answer saves where it changes the announcement. Experts who err together agree more often than they are
+        expected to, and save less.
+        """
+        before = self.posterior(own[:, None], torch.tensor([answers])).mean(0)[0]
+        risk, announced = (self.costs @ before).min(0)
+        expected, met = self.gain(e, before, float(risk)), 0.0
+        if said >= 0:
+            told = [said if k == e else one for k, one in enumerate(answers)]
+            after = self.costs @ self.posterior(own[:, None], torch.tensor([told])).mean(0)[0]
+            met = float(after[announced] - after.min())
+        self.saved[e] = (self.saved[e][0] + expected, self.saved[e][1] + met)
+
+    def leave(self, believed: Tensor, answers: Sequence[int]) -> None:
+        """Keep how likely answers, whose truth is not bought for a reason, are by a belief `[class]`."""
+        for one, said in zip(self.reliability, answers, strict=True):
+            if said >= 0:
+                one.leave(float(believed[said]))
 
     def gain(self, e: int, belief: Tensor, risk: float) -> float:
         """By how much the next answer of an expert is expected to lower the risk of a belief `[class]`."""
@@ -160,9 +186,11 @@ class Panel:
         return {
             "experts": [one.state_dict() for one in self.reliability],
             "weights": [self.alpha, *self.betas],
+            "saved": [list(one) for one in self.saved],
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         for one, saved in zip(self.reliability, state["experts"], strict=True):
             one.load_state_dict(saved)
         self.alpha, *self.betas = (float(weight) for weight in state["weights"])
+        self.saved = [(float(expected), float(met)) for expected, met in state["saved"]]

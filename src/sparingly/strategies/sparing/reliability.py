@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,8 +24,11 @@ WORSE = 0.5
 """The share of its accuracy that an expert has left who has become worse, in the bet against it."""
 DOUBT = 0.3
 """The share of every belief that is given to chance when an answer is held against it."""
-CHECKED = 20.0
-"""How many random checks what is believed of an expert's other answers is worth."""
+MISBELIEF = 0.1
+"""How far off, give or take, beliefs that answers are right are taken to be on average before random checks of them."""
+SURPRISE_VARIANCE = 0.15
+"""Of what a random check shows less what was believed, as long as there are few; worth `FEW` of them."""
+FEW = 2.0
 LEAST = 0.02
 """No answer is held less likely in the bet: beliefs are not calibrated near 0."""
 ALARM = 10_000.0
@@ -63,8 +67,13 @@ class Reliability:
         self.beliefs = torch.zeros(n_classes, n_classes)
         """Answers beside what was believed instead."""
         self.calls, self.silent = 0.0, 0.0
-        self.checked = (0.0, 0.0)
-        """Right answers among those checked at random, and how many these are."""
+        self.told = (0.0, 0.0)
+        """Right answers among those whose truth was bought for a reason, and how many these are."""
+        self.left = (0.0, 0.0)
+        """Of all others, how many are believed to be right, and how many these are."""
+        self.checks = torch.zeros(5, dtype=torch.float64)
+        """Over random checks of these: sums of w, w r, w^2, w^2 r, w^2 r^2, where w is one over the chance of the check
+        and r is 1 or 0 less the belief."""
         self.wealth, self.since = 1.0, 0
         self.changes: list[int] = []
         self._matrix: Tensor | None = None
@@ -72,24 +81,38 @@ class Reliability:
     @property
     def accuracy(self) -> float:
         """How often it is right."""
-        right, answers = self._right()
-        return right / answers
+        return self._accuracy()[0]
 
     def interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Within which its accuracy is with this probability.
+        """Within which its accuracy is with this probability."""
+        mean, deviation = self._accuracy()
+        reach = float(stats.norm.ppf((1 + level) / 2)) * deviation
+        return max(0.0, mean - reach), min(1.0, mean + reach)
 
-        Answers whose truth was bought for a reason count as they are; all others by those checked at random.
+    def _accuracy(self) -> tuple[float, float]:
+        """Its mean and standard deviation.
+
+        Answers whose truth was bought for a reason count as they are. All others count by what was believed of them,
+        and by how far random checks show that to be off: each check stands for as many answers as one over its chance.
         """
-        right, checks = self.checked
-        bought_right, bought = float(self.truths.diagonal().sum()) - right, float(self.truths.sum()) - checks
-        others = max(0.0, self.calls - self.silent - bought)
-        share = others / max(others + bought, 1.0)
-        ends = []
-        for end in ((1 - level) / 2, (1 + level) / 2):
-            known = stats.beta(bought_right + 0.5, bought - bought_right + 0.5).ppf(end)
-            unknown = stats.beta(right + 0.5, checks - right + 0.5).ppf(end)
-            ends.append(float((1 - share) * known + share * unknown))
-        return ends[0], ends[1]
+        right, told = self.told
+        believed, left = self.left
+        off, deviation = self._misbelief()
+        number = told + left + PRIOR_ANSWERS
+        mean = (PRIOR_ANSWERS * self._guess + right + believed + left * off) / number
+        mean = min(max(mean, 0.02), 0.99)
+        return mean, math.hypot(deviation * left / number, math.sqrt(mean * (1 - mean) / number))
+
+    def _misbelief(self) -> tuple[float, float]:
+        """By how much the answers that nobody told the truth of are right more often than believed: mean, deviation."""
+        w, wr, ww, wwr, wwrr = self.checks.tolist()
+        if w == 0:
+            return 0.0, MISBELIEF
+        mean, number = wr / w, w * w / ww
+        spread = max(0.0, wwrr - 2 * mean * wwr + mean * mean * ww) / ww
+        variance = (number * spread + FEW * SURPRISE_VARIANCE) / (number + FEW) / number
+        share = MISBELIEF**2 / (MISBELIEF**2 + variance)
+        return share * mean, math.sqrt(share * variance)
 
     @property
     def answers(self) -> float:
@@ -126,19 +149,26 @@ class Reliability:
         columns[rows, y] = torch.where(counted, without, columns[rows, y])
         return columns
 
-    def check(self, y: int, said: int, believed: Tensor, clock: int, *, random: bool = False) -> None:
+    def check(self, y: int, said: int, believed: Tensor, clock: int, *, chance: float = 1.0) -> None:
         """Hear the truth beside an answer, after a belief `[class]` that the answer was part of.
 
-        Whether it was a random check matters: truths bought where answers are doubtful speak for those alone.
+        The chance of asking for the truth matters: truths bought where answers are doubtful speak for those alone.
 
         The bet is on the truth given the observation and the answer: it is fair however such items are chosen.
         """
         worse = believed * self._worse()[:, said] / self.matrix[:, said]
         self._bet(float(believed[y]), float(worse[y] / worse.sum()), clock)
         self.truths[y, said] += 1
-        if random:
-            self.checked = (self.checked[0] + (y == said), self.checked[1] + 1)
+        if chance < 1:
+            w, r = 1 / chance, (y == said) - float(believed[said])
+            self.checks += torch.tensor([w, w * r, w * w, w * w * r, w * w * r * r])
+        else:
+            self.told = (self.told[0] + (y == said), self.told[1] + 1)
         self._matrix = None
+
+    def leave(self, believed: float) -> None:
+        """Keep an answer whose truth is not bought, unless by a random check, and how likely it is held to be right."""
+        self.left = (self.left[0] + believed, self.left[1] + 1)
 
     def hear(self, belief: Tensor, said: int | None, clock: int) -> None:
         """Hear an answer, or none, beside a belief `[class]` that was formed without it."""
@@ -152,16 +182,16 @@ class Reliability:
     def believe(self, beliefs: Tensor) -> None:
         """Count answers beside what is believed of items whose truth nobody told, `[class, answer]`.
 
-        They count for all such items, and their accuracy is moved to what random checks of them show.
+        They count for all such items, and the share of right ones is what `accuracy` holds of them.
         """
         total = float(beliefs.sum())
         if total > 0:
             beliefs = beliefs + 1e-3 * total / self.n_classes**2
             total = float(beliefs.sum())
             held = float(beliefs.diagonal().sum()) / total
-            right, checks = self.checked
-            met = (right + CHECKED * held) / (checks + CHECKED)
-            untold = max(0.0, self.calls - self.silent - float(self.truths.sum()))
+            met = self.left[0] / self.left[1] + self._misbelief()[0] if self.left[1] else held
+            met = min(max(met, 0.02), 0.99)
+            untold = max(0.0, self.told[1] + self.left[1] - float(self.truths.sum()))
             right_part = torch.diag(beliefs.diagonal()) * (met / held)
             wrong_part = beliefs.clone().fill_diagonal_(0) * ((1 - met) / (1 - held))
             beliefs = (right_part + wrong_part) * (untold / total)
@@ -173,7 +203,8 @@ class Reliability:
             return False
         self.changes.append(clock)
         self._guess, self.wealth = AFTER_ALARM, 1.0
-        self.calls, self.silent, self.checked = 0.0, 0.0, (0.0, 0.0)
+        self.calls, self.silent, self.told, self.left = 0.0, 0.0, (0.0, 0.0), (0.0, 0.0)
+        self.checks = torch.zeros_like(self.checks)
         self.truths, self.beliefs, self._matrix = torch.zeros_like(self.truths), torch.zeros_like(self.beliefs), None
         return True
 
@@ -186,11 +217,6 @@ class Reliability:
         """The same expert with a part of its accuracy, its other answers at random."""
         return WORSE * self.matrix + (1 - WORSE) / self.n_classes
 
-    def _right(self) -> tuple[float, float]:
-        counts = self.truths + self.beliefs
-        right = float(counts.diagonal().sum()) + PRIOR_ANSWERS * self._guess
-        return right, float(counts.sum()) + PRIOR_ANSWERS
-
     def _estimate(self, counts: Tensor) -> Tensor:
         wrong = counts.sum(0) - counts.diagonal() + 0.5
         right = (counts.diagonal() + CLASS_ANSWERS * self.accuracy) / (counts.sum(1) + CLASS_ANSWERS)
@@ -202,14 +228,14 @@ class Reliability:
         return {
             "truths": self.truths.clone(),
             "beliefs": self.beliefs.clone(),
-            "numbers": [self.calls, self.silent, self.wealth, self.since, self._guess, *self.checked],
+            "numbers": [self.calls, self.silent, self.wealth, self.since, self._guess, *self.told, *self.left],
+            "checks": self.checks.clone(),
             "changes": list(self.changes),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.truths, self.beliefs = state["truths"].clone(), state["beliefs"].clone()
-        numbers = [float(one) for one in state["numbers"]]
-        self.calls, self.silent, self.wealth, since, self._guess, *checked = numbers
-        self.checked = (checked[0], checked[1])
+        self.truths, self.beliefs, self.checks = (state[name].clone() for name in ("truths", "beliefs", "checks"))
+        self.calls, self.silent, self.wealth, since, self._guess, *rest = (float(one) for one in state["numbers"])
+        self.told, self.left = (rest[0], rest[1]), (rest[2], rest[3])
         self.since, self.changes = int(since), [int(clock) for clock in state["changes"]]
         self._matrix = None

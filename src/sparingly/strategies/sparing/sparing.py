@@ -157,6 +157,7 @@ class Sparing(Strategy):
         self.knowledge.hear(x, answers, self.rng)
         truth, said = self.expected_costs.expert, panel.words(answers)
         if truth is None or truth in asked:
+            panel.leave(found["probability"], answers)
             numbers = {"said": said, "risk": found["risk"]}
             why = Why(
                 "{said}; nobody who knows can be asked: by agreement alone it is wrong {risk:.0%} of the time", numbers
@@ -180,6 +181,7 @@ class Sparing(Strategy):
         e = panel.actions.index(action)
         said = panel.answers(heard)[e]
         belief = (panel.alpha * own.mean(0).clamp(min=1e-6).log()).softmax(0)
+        panel.compare(e, own, panel.answers(heard[:-1]), said)
         panel.reliability[e].hear(belief, None if symbol is None else said, self.clock)
         self._notice_changes(panel)
 
@@ -204,11 +206,13 @@ class Sparing(Strategy):
             asks, why = self.purchase_rule(replace(offer, nearby=self.questions.nearby(x, worth.reach)), worth)
         if "probability" in why.values:
             self.watch.count_announcement(announced, why["probability"])
+            if self.panel is not None:
+                self.panel.leave(seen["probability"], answers)
         if not asks:
             return announced, announced, why
         risk, value = (math.nan, math.nan) if worth is None else (risk, value)
-        believed, audit = seen["probability"].clone(), bool(answers and why.get("audit"))
-        self.questions.add(OpenQuestion(x, self.clock, announced, risk, value, believed, labels, answers, audit))
+        believed, chance = seen["probability"].clone(), why.get("probability", 1.0)
+        self.questions.add(OpenQuestion(x, self.clock, announced, risk, value, believed, labels, answers, chance))
         return self.expected_costs.expert or 0, announced, why
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
@@ -219,7 +223,7 @@ class Sparing(Strategy):
         if self.panel is not None and question is not None:
             for one, said in zip(self.panel.reliability, question.answers, strict=True):
                 if said >= 0:
-                    one.check(y, said, question.probability, question.clock, random=question.random)
+                    one.check(y, said, question.probability, question.clock, chance=question.chance)
             self._notice_changes(self.panel)
         stale = None if question is None else self.watch.detect_change(question, y, self.clock)
         if stale is not None:

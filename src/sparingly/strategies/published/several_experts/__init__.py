@@ -1,0 +1,1 @@
+"""Published algorithms that learn from, or choose among, experts who may be wrong."""
