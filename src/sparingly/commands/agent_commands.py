@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparingly.commands.cost_options import Cost, Costs, QueryCost, stated_costs
+from sparingly.commands.cost_options import Cost, Costs, Horizon, MaxCost, MaxTotal, QueryCost, stated_costs
 from sparingly.commands.service_commands import STORE
 from sparingly.commands.service_commands import Place as ServicePlace
 
@@ -41,6 +41,9 @@ def create(
     max_open: Annotated[int | None, typer.Option(help="Questions that may be open at a time.")] = None,
     max_per_hour: Annotated[int | None, typer.Option(help="Questions that may be asked in an hour.")] = None,
     max_per_day: Annotated[int | None, typer.Option(help="Questions that may be asked in a day.")] = None,
+    max_total: MaxTotal = None,
+    max_cost: MaxCost = None,
+    horizon: Horizon = None,
     audit_rate: Annotated[float, typer.Option(help="The share of questions asked at random.")] = 0.0,
     retention_days: Annotated[float | None, typer.Option(help="Days after which payloads are erased.")] = None,
 ) -> None:
@@ -60,6 +63,9 @@ def create(
         max_open=max_open,
         max_per_hour=max_per_hour,
         max_per_day=max_per_day,
+        max_total=max_total,
+        max_cost=max_cost,
+        horizon=horizon,
         audit_rate=audit_rate,
         retention_days=retention_days,
     )

@@ -1,4 +1,4 @@
-"""The options by which every command takes costs; `sparingly.games.costs` reads what they were given."""
+"""The options by which every command takes costs and what may be spent on questions."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ Costs = Annotated[
     ),
 ]
 QueryCost = Annotated[float, typer.Option(help="What a question costs.")]
+MaxTotal = Annotated[int | None, typer.Option(help="Questions in all, asked where they are worth most.")]
+MaxCost = Annotated[float | None, typer.Option(help="Money for questions in all, spent likewise.")]
+Horizon = Annotated[int | None, typer.Option(help="How many observations are expected in all.")]
 
 
 def stated_costs(costs: Any, cost: str | list[str] | None) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparingly.commands.cost_options import Cost, Costs, QueryCost, stated_costs
+from sparingly.commands.cost_options import Cost, Costs, Horizon, MaxCost, MaxTotal, QueryCost, stated_costs
 
 if TYPE_CHECKING:
     from sparingly.live.service.auth.tokens import Token
@@ -40,7 +40,12 @@ def serve(
     strategy: Annotated[str | None, typer.Option(help="The strategy's name; ours if not given.")] = None,
     audit_rate: Annotated[float, typer.Option(help="Share of announcements that are checked all the same.")] = 0.0,
     max_open: Annotated[int | None, typer.Option(help="Questions that may be open at a time.")] = None,
+    max_per_hour: Annotated[int | None, typer.Option(help="Questions that may be asked in an hour.")] = None,
     max_per_day: Annotated[int | None, typer.Option(help="Questions that may be asked in a day.")] = None,
+    max_total: MaxTotal = None,
+    max_cost: MaxCost = None,
+    horizon: Horizon = None,
+    seed: Annotated[int, typer.Option(help="The seed of the first agent's strategy.")] = 0,
     reveal: Annotated[str, typer.Option(help="When people see the agent's guess: after, before, never.")] = "after",
     store: Place = STORE,
     host: Annotated[str, typer.Option(help="The address to listen on; only this machine by default.")] = "127.0.0.1",
@@ -80,7 +85,8 @@ def serve(
     listener = server.listen(host, port)
     service = Service(store, limits, secure_cookie=not insecure_cookie, retention_days=retention_days)
     chosen = {"query_cost": query_cost, "strategy": strategy, "audit_rate": audit_rate, "reveal": reveal}
-    chosen |= {"costs": stated_costs(costs, cost), "max_open": max_open, "max_per_day": max_per_day}
+    chosen |= {"costs": stated_costs(costs, cost), "max_open": max_open, "max_per_day": max_per_day, "seed": seed}
+    chosen |= {"max_per_hour": max_per_hour, "max_total": max_total, "max_cost": max_cost, "horizon": horizon}
     with service.database.starting():
         server.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], chosen)
         service.agents.open_all()

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 @dataclass(frozen=True, slots=True)
 class Why:
@@ -49,9 +52,12 @@ class Decision:
         Whether the action is informative, so that a symbol is to come.
     why
         The reason, in numbers and in words.
+    probabilities
+        `[outcome]`: how likely each is held to be, where somebody wants to know (`Strategy.probabilities`).
     """
 
     action: int
     prediction: int
     asks: bool
     why: Why
+    probabilities: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)

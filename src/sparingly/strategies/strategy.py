@@ -298,6 +298,21 @@ class Strategy(abc.ABC):
         with torch.no_grad():
             return self._scores(self._block(X)).double().cpu().numpy()
 
+    def probabilities(self, assessment: Assessment) -> NDArray[np.float64]:
+        """`[block, outcome]`: how likely each outcome is held to be, rows that sum to 1; changes nothing.
+
+        Where a strategy's scores are no probabilities, they are made such: divided by their sum, or by a softmax.
+        """
+        with torch.no_grad():
+            held = self._probabilities(assessment).double().cpu()
+        if (held < 0).any() or not (held.sum(1) > 0).all():
+            return held.softmax(1).numpy()
+        return (held / held.sum(1, keepdim=True)).numpy()
+
+    def _probabilities(self, assessment: Assessment) -> Tensor:
+        """The same as far as they need not be computed anew; `_scores` by default."""
+        return self._scores(assessment.X)
+
     def state_dict(self) -> dict[str, Any]:
         """Everything: weights, optimiser, counts, clock, generator, as nested dicts of tensors and plain values."""
         return {

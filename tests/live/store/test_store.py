@@ -60,13 +60,18 @@ def test_an_older_format_is_brought_up_to_date_and_continues(make: Make, path: P
         "ALTER TABLE tickets DROP COLUMN erased",
         "DROP TABLE audit_outbox",
         "DROP TABLE taught",
+        *(f"ALTER TABLE tickets DROP COLUMN {name}" for name in ("probabilities", "numbers", "priority")),
         "DROP INDEX answers",
         "DROP INDEX taken_back",
         "CREATE INDEX ix_journal_voids ON journal (voids)",
         "UPDATE meta SET value = '1' WHERE key = 'format'",
     )
     with sp.Agent.open(old) as migrated, sp.Agent.open(path) as current:
-        assert migrated.history() == current.history()
+        stands = [
+            [(e.id, e.prediction, e.label, e.status, e.why) for e in one.history()] for one in (migrated, current)
+        ]
+        assert stands[0] == stands[1]
+        assert migrated.history()[0].probabilities == {}
         assert migrated.observe_many(stream(5)) == current.observe_many(stream(5))
         migrated.questions("ann")
     assert check(old).ok
@@ -112,7 +117,7 @@ def test_damaged_pages_are_reported_with_what_can_be_recovered(make: Make, path:
     labels = sum(e.label is not None for e in sp.Agent.open(path).history())
     sp.Agent.open(path).close()
     data = bytearray(path.read_bytes())
-    page = _page_of(path, "tickets", last=True)
+    page = _page_of(path, "tickets", last=False)
     data[page * 4096 + 100 : page * 4096 + 4000] = b"\xff" * 3900
     path.write_bytes(data)
     with pytest.raises(DamagedError, match="agent check"):

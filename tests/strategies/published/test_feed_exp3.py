@@ -24,7 +24,7 @@ GAMES = {
 def test_the_estimates_are_unbiased(game):
     strategy = FeedExp3(game, 1)
     strategy.estimated = np.random.default_rng(0).normal(size=game.n_actions) * 3
-    p = strategy.probabilities(50)
+    p = strategy.action_probabilities(50)
     for outcome in range(game.n_outcomes):
         mean = np.zeros(game.n_actions)
         for a in strategy.bounds.informative:
@@ -90,13 +90,13 @@ def test_the_rates_are_the_published_ones():
     eta, gamma = FeedExp3(sp.label_efficient(2), 1, horizon=10_000).rates(7)
     assert eta == pytest.approx(math.sqrt(math.log(3) / 10_000))
     assert gamma == pytest.approx(math.sqrt(3) * math.log(3) ** 0.25 / 10)
-    assert strategy.probabilities(10).sum() == pytest.approx(1)
+    assert strategy.action_probabilities(10).sum() == pytest.approx(1)
 
 
 def test_huge_estimates_overflow_nothing():
     strategy = FeedExp3(sp.label_efficient(2), 1)
     strategy.estimated = np.array([1e8, -1e8, 0.0])
-    p = strategy.probabilities(10_000)
+    p = strategy.action_probabilities(10_000)
     assert np.isfinite(p).all()
     assert p.argmax() == 1
 

@@ -16,7 +16,7 @@ from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.games import Game
 from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits, checked_retention, made_settings
 from sparingly.live.agent.features import given_encoder, rows
-from sparingly.live.agent.lending import Lending
+from sparingly.live.agent.leases import Lending
 from sparingly.live.agent.observations import ObserveCall
 from sparingly.live.agent.runtime import AgentRuntime
 from sparingly.live.agent.ticket_lifecycle import Change, answered, closed, meaning
@@ -74,8 +74,13 @@ class Agent:
         a DataFrame, its dtypes, or a TOML file; learned from the first observations when left out.
     encoder
         What turns texts into numbers: "static", "hashing", a Hugging Face model, or a function of a list of strings.
-    max_open, max_per_hour, max_per_day
+    max_open, max_per_hour
         Limits on questions; where they forbid one, the prediction is announced.
+    max_per_day, max_total, max_cost
+        Questions in a day and in all, and money for questions in all: spent where they are worth most, over the day or
+        the whole stream, and not all at its beginning.
+    horizon
+        How many observations are expected in all, if somebody knows.
     audit_rate
         The chance that an observation that would not be asked is asked all the same, to know how often the agent is
         right; the default strategy asks such questions by itself.
@@ -122,6 +127,9 @@ class Agent:
         max_open: int | None = None,
         max_per_hour: int | None = None,
         max_per_day: int | None = None,
+        max_total: int | None = None,
+        max_cost: float | None = None,
+        horizon: int | None = None,
         audit_rate: float = 0.0,
         keep: int = 20_000,
         retention_days: float | None = None,
@@ -143,7 +151,8 @@ class Agent:
             feature_names=feature_names,
             schema=schema,
             encoder=texts,
-            limits=QuestionLimits(max_open, max_per_hour, max_per_day),
+            limits=QuestionLimits(max_open, max_per_hour, max_per_day, max_total, max_cost),
+            horizon=horizon,
             audit_rate=audit_rate,
             keep=keep,
             retention_days=retention_days,

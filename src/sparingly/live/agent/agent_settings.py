@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -33,14 +35,24 @@ class QuestionLimits:
     open: int | None = None
     per_hour: int | None = None
     per_day: int | None = None
+    total: int | None = None
+    cost: float | None = None
 
     def __post_init__(self) -> None:
         for limit in fields(self):
             value = getattr(self, limit.name)
-            if value is not None and not _is_whole(value):
+            if limit.name == "cost":
+                if value is not None and (type(value) not in (int, float) or not 0 <= value < math.inf):
+                    raise AgentError(f"max_cost is {shortened(value)}: it must be a finite number from 0 on, or None")
+            elif value is not None and not _is_whole(value):
                 raise AgentError(
                     f"the limit {limit.name} is {shortened(value)}: it must be a whole number below 2**63, or None"
                 )
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether there is an allowance that is to be spent where it is worth most."""
+        return (self.per_day, self.total, self.cost) != (None, None, None)
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,7 @@ class AgentSettings:
     keep: int = 20_000
     retention_days: float | None = None
     limits: QuestionLimits = field(default_factory=QuestionLimits)
+    horizon: int | None = None
     shape: tuple[int, ...] | None = None
     names: tuple[str, ...] | None = None
     encoder: str | None = None
@@ -108,7 +121,7 @@ class AgentSettings:
 
     def differs(self, other: AgentSettings) -> str | None:
         """The first setting, in words, in which an agent made with `other` would not be this one."""
-        for name in ("classes", "costs", "feedback", "strategy", "options", "seed", "audit_rate"):
+        for name in ("classes", "costs", "feedback", "strategy", "options", "seed", "audit_rate", "horizon"):
             ours, theirs = getattr(self, name), getattr(other, name)
             if ours != theirs:
                 return f"{name} is {_listed(ours)}, not {_listed(theirs)}"
@@ -137,6 +150,7 @@ def made_settings(
     schema: Any,
     encoder: TextEncoder | None,
     limits: QuestionLimits,
+    horizon: int | None,
     audit_rate: float,
     keep: int,
     retention_days: float | None,
@@ -144,6 +158,8 @@ def made_settings(
     """The settings of a new agent; the parameters are those of `Agent`."""
     instance = strategy if isinstance(strategy, Strategy) else None
     names = checked_classes(classes)
+    if horizon is not None and (not _is_whole(horizon) or horizon < 1):
+        raise AgentError(f"horizon is {shortened(horizon)}: it must be a positive number of observations, or None")
     for what, value in (("seed", seed), ("keep", keep)):
         if not _is_whole(value):
             raise AgentError(f"{what} is {shortened(value)}: it must be a whole number from 0 to 2**63 - 1")
@@ -175,11 +191,27 @@ def made_settings(
         keep=keep,
         retention_days=checked_retention(retention_days),
         limits=limits,
+        horizon=horizon,
         encoder=None if encoder is None else encoder.name,
     ).with_schema(stated)
     vars(settings)["game"] = game  # the cached property would make the same game again
+    _check_horizon(settings, instance)
     try_strategy(settings, instance)
     return settings
+
+
+def _check_horizon(settings: AgentSettings, instance: Strategy | None) -> None:
+    """A horizon is for strategies that take one, and for the pace of an allowance; else it would do nothing."""
+    taken = instance is None and takes_horizon(settings.strategy)
+    if settings.horizon is not None and not taken and not settings.limits.is_paced:
+        who = "a strategy that was made already" if instance is not None else f"strategy {settings.strategy!r}"
+        raise AgentError(f"{who} takes no horizon: name one that does, or give max_total or max_cost, which it paces")
+
+
+def takes_horizon(strategy: str) -> bool:
+    """Whether a registered strategy takes the number of observations to expect."""
+    made = registered().get(strategy)
+    return made is not None and "horizon" in inspect.signature(made.__init__).parameters
 
 
 def _stated_rows(stated: Schema, given: Any, encoder: TextEncoder | None) -> Schema:
@@ -264,7 +296,10 @@ def maker(settings: AgentSettings, instance: Strategy | None) -> Callable[[], St
     def make() -> Strategy:
         assert settings.shape is not None
         shape = settings.shape if len(settings.shape) > 1 else settings.shape[0]
-        return registered()[settings.strategy](settings.game, shape, seed=settings.seed, **settings.options)
+        options = dict(settings.options)
+        if settings.horizon is not None and takes_horizon(settings.strategy):
+            options.setdefault("horizon", settings.horizon)
+        return registered()[settings.strategy](settings.game, shape, seed=settings.seed, **options)
 
     return make
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, and_, exists, func, or_, select, update
 
 from sparingly.live.agent.agent_settings import AgentSettings
-from sparingly.live.agent.errors import ConflictError
-from sparingly.live.agent.ticket_lifecycle import check_not_leased_to_another
+from sparingly.live.agent.errors import AgentError, ConflictError
+from sparingly.live.agent.ticket_lifecycle import check_not_leased_to_another, find, reopened
 from sparingly.live.agent.ticket_records import OPEN, Question, read_payload
+from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.journal import vector
 from sparingly.live.store.tables import observations, passes, payloads, tickets
+
+if TYPE_CHECKING:
+    from sparingly.live.agent.runtime import AgentRuntime
 
 
 def offered(connection: Connection, expert: str | None, limit: int | None, now: float) -> list[Any]:
@@ -94,3 +98,68 @@ def questions_of(
         )
         for row in rows
     ]
+
+
+class Lending:
+    """The calls of an agent by which experts get hold of questions; the parameters are those of `Agent`'s methods."""
+
+    def __init__(self, runtime: AgentRuntime) -> None:
+        self._runtime = runtime
+
+    def questions(self, expert: str | None, limit: int | None, lease_seconds: float) -> list[Question]:
+        _check_lease_seconds(lease_seconds)
+        now, settings = self._runtime.clock(), self._runtime.store.settings
+        if expert is None:
+            with self._runtime.reading() as connection:
+                found = offered(connection, None, limit, now)
+                return questions_of(connection, found, settings, None, None)
+        with self._runtime.writing() as connection:
+            found = offered(connection, expert, limit, now)
+            return lend(connection, found, settings, expert, now, now + lease_seconds)
+
+    def lend(self, ticket_id: str, expert: str, lease_seconds: float, most: int | None) -> Question:
+        _check_lease_seconds(lease_seconds)
+        with self._runtime.writing() as connection:
+            return self._lend(connection, ticket_id, expert, lease_seconds, most, self._runtime.clock())
+
+    def renew(self, ticket_id: str, expert: str, lease_seconds: float) -> Question:
+        _check_lease_seconds(lease_seconds)
+        now = self._runtime.clock()
+        with self._runtime.writing() as connection:
+            row = find(connection, ticket_id)
+            check_own(row, expert, now)
+            return lend(connection, [row], self._runtime.store.settings, expert, now, now + lease_seconds)[0]
+
+    def release(self, ticket_id: str, expert: str, audit: AuditLine | None) -> None:
+        def rule(connection: Connection, row: Any, now: float) -> None:
+            give_back(connection, row, expert)
+
+        self._runtime.change(ticket_id, rule, audit)
+
+    def reopen(
+        self,
+        ticket_id: str,
+        expert: str | None,
+        lease_seconds: float | None,
+        most: int | None,
+        audit: AuditLine | None,
+    ) -> Question | None:
+        def lease(connection: Connection, now: float) -> Question | None:
+            if expert is None or lease_seconds is None:
+                return None
+            return self._lend(connection, ticket_id, expert, lease_seconds, most, now)
+
+        return self._runtime.change(ticket_id, lambda c, row, now: reopened(c, row, expert, now), audit, lease)
+
+    def _lend(
+        self, connection: Connection, ticket_id: str, expert: str, seconds: float, most: int | None, now: float
+    ) -> Question:
+        row = find(connection, ticket_id)
+        check_free(row, expert, now)
+        check_count(connection, row, expert, most, now)
+        return lend(connection, [row], self._runtime.store.settings, expert, now, now + seconds)[0]
+
+
+def _check_lease_seconds(seconds: float) -> None:
+    if not 0 < seconds < float("inf"):
+        raise AgentError(f"lease_seconds is {seconds}: it must be positive and finite")

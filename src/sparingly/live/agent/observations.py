@@ -9,14 +9,25 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, select
 
 from sparingly.encoders import TextEncoder
-from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits
+from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError, ConflictError, checked_text, shortened
 from sparingly.live.agent.features import Schema, Vector, digest, shown
+from sparingly.live.agent.pacing import QuestionAllowance, Spending
 from sparingly.live.agent.ticket_lifecycle import labelling_action
-from sparingly.live.agent.ticket_records import ANNOUNCED, OPEN, Label, Payload, Ticket, checked_payload, payload_row
+from sparingly.live.agent.ticket_records import (
+    ANNOUNCED,
+    OPEN,
+    Label,
+    Payload,
+    Ticket,
+    checked_payload,
+    payload_row,
+    reasons_columns,
+    reasons_of,
+)
 from sparingly.live.store import journal
 from sparingly.live.store.erasure import NO_FEATURES
 from sparingly.live.store.journal import bulk_insert
@@ -25,7 +36,6 @@ from sparingly.strategies.strategy import Decision
 
 _OURS = re.compile(r"t\.\d+")
 _LONGEST_ID = 200
-_HOUR, _DAY = 3600.0, 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +178,7 @@ def tickets_of(
 
 def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:
     """The ticket that a row of the table holds."""
-    return Ticket(row.id, classes[row.prediction], bool(row.asks), row.action, row.why)
+    return Ticket(row.id, classes[row.prediction], bool(row.asks), row.action, **reasons_of(row, classes))
 
 
 def write(connection: Connection, new: Sequence[Observation], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -188,13 +198,14 @@ def decide(
     now: float,
     settings: AgentSettings,
     new: Sequence[Observation],
+    spending: Spending,
     decisions_on: Callable[[Sequence[Vector]], list[Decision]],
 ) -> list[Any]:
     """Decide on new observations and write their tickets; returns the rows."""
     if not new:
         return []
     decisions = decisions_on([o.x for o in new])
-    allowance = QuestionAllowance(connection, settings.limits, now)
+    allowance = QuestionAllowance.at(connection, settings, spending, now)
     question = labelling_action(settings.game) if settings.audit_rate else 0
     made = [
         ticket_row(head + 1 + i, now, o, decision, settings, allowance, question)
@@ -221,9 +232,11 @@ def ticket_row(
             question,
             f"asked at random, one in {1 / settings.audit_rate:.0f}, to know how often the agent is right",
         )
-    refusal = allowance.refusal() if asks else None
+    priority = allowance.priority(decision, settings.game) if asks else None
+    allowance.observe(priority)
+    refusal = allowance.refusal(priority, max(settings.costs[action])) if asks else None
     if refusal is not None:
-        asks, action, why = False, decision.prediction, f"{why}; not asked, for no more than {refusal}"
+        asks, action, why = False, decision.prediction, f"{why}; not asked, for {refusal}"
     return {
         "seq": seq,
         "id": observation.id if observation.id is not None else f"t.{seq}",
@@ -236,6 +249,8 @@ def ticket_row(
         "chance": _chance(decision, settings),
         "audit": audit or decision.why.get("audit") is True,
         "why": why,
+        **reasons_columns(decision.why.values, decision.probabilities),
+        "priority": priority,
         "status": OPEN if asks else ANNOUNCED,
     }
 
@@ -253,30 +268,3 @@ def _drawn(settings: AgentSettings, seq: int) -> bool:
         return False
     drawn = hashlib.blake2b(f"{settings.seed} {seq}".encode(), digest_size=8).digest()
     return int.from_bytes(drawn) < settings.audit_rate * 2**64
-
-
-_COUNT = select(func.count()).select_from(tickets)
-
-
-class QuestionAllowance:
-    """Whether a question may be asked now, with those asked in the same call counted."""
-
-    def __init__(self, connection: Connection, limits: QuestionLimits, now: float) -> None:
-        self._left: list[tuple[int, str]] = []
-        if limits.open is not None:
-            there = connection.execute(_COUNT.where(tickets.c.status == OPEN)).scalar_one()
-            self._left.append((limits.open - there, f"{limits.open} questions may be open at a time"))
-        for limit, span, name in ((limits.per_hour, _HOUR, "an hour"), (limits.per_day, _DAY, "a day")):
-            if limit is not None:
-                since = and_(tickets.c.asks, tickets.c.at > now - span)
-                there = connection.execute(_COUNT.where(since)).scalar_one()
-                self._left.append((limit - there, f"{limit} questions may be asked in {name}"))
-        self._asked = 0
-
-    def refusal(self) -> str | None:
-        """The limit that forbids one more question, in words; None if it may be asked, and it is counted."""
-        for left, words in self._left:
-            if self._asked >= left:
-                return words
-        self._asked += 1
-        return None

@@ -11,7 +11,17 @@ from sqlalchemy import Connection, and_, func, select
 from sparingly.games import Game
 from sparingly.live.agent import leases, observations, ticket_lifecycle
 from sparingly.live.agent.agent_settings import AgentSettings
-from sparingly.live.agent.ticket_records import ANSWERED, OPEN, Answered, Entry, Label, Statistics, Ticket, Waiting
+from sparingly.live.agent.ticket_records import (
+    ANSWERED,
+    OPEN,
+    Answered,
+    Entry,
+    Label,
+    Statistics,
+    Ticket,
+    Waiting,
+    reasons_of,
+)
 from sparingly.live.statistics.performance import over_time, statistics
 from sparingly.live.statistics.ticket_counts import TicketCounts
 from sparingly.live.store.store import Store
@@ -125,7 +135,7 @@ def entry_of(row: Any, settings: AgentSettings, game: Game) -> Entry:
         action=row.action,
         label=label,
         status=row.status,
-        why=row.why,
+        **reasons_of(row, settings.classes),
         at=row.at,
         expert=row.expert if row.closed is not None else None,
         closed=row.closed,

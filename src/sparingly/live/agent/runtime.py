@@ -21,6 +21,7 @@ from sparingly.live.agent.batching import BatchingQueue, TurnLock
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError
 from sparingly.live.agent.features import Schema
 from sparingly.live.agent.observations import Observation, ObserveCall
+from sparingly.live.agent.pacing import Spending
 from sparingly.live.agent.queries import AgentQueries
 from sparingly.live.agent.ticket_records import Ticket
 from sparingly.live.store import audit_outbox, erasure
@@ -77,6 +78,7 @@ class AgentRuntime:
         self._closed: str | None = None
         self.has_audit_lines = True
         self._retained_at = float("-inf")
+        self._spending = Spending()
         self.queue: BatchingQueue[ObserveCall, list[Ticket]] = BatchingQueue(self._serve, self.lock)
         self._decider: Decider | None = None
         self.queries = AgentQueries(store, self.reading, clock)
@@ -273,7 +275,7 @@ class AgentRuntime:
                 there = observations.known(connection, requests)
                 accepted, errors = observations.accept(requests, there)
                 written = observations.decide(
-                    connection, head, self.clock(), self.store.settings, accepted, decider.decide
+                    connection, head, self.clock(), self.store.settings, accepted, self._spending, decider.decide
                 )
         except BaseException:
             decider.rollback()

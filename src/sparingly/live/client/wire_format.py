@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from sparingly.encoders.fields import missing
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError, UnknownTicketError
-from sparingly.live.agent.ticket_records import Entry, Payload, Question, Statistics, Ticket, checked_payload
+from sparingly.live.agent.ticket_records import Entry, Payload, Question, Reason, Statistics, Ticket, checked_payload
 
 T = TypeVar("T")
 
@@ -59,8 +59,8 @@ def observe(
         payload = checked_payload(payloads[i]) if payloads is not None else None
         block.append(one if payload is None else {**one, "payload": _payload_in(payload)})
     if len(block) == 1:
-        return Call("POST", f"{_at(agent)}/observations", lambda reply: [Ticket(**reply)], block[0])
-    read = lambda reply: [Ticket(**ticket) for ticket in reply["tickets"]]  # noqa: E731
+        return Call("POST", f"{_at(agent)}/observations", lambda reply: [_ticket(reply)], block[0])
+    read = lambda reply: [_ticket(ticket) for ticket in reply["tickets"]]  # noqa: E731
     return Call("POST", f"{_at(agent)}/observations/batch", read, {"observations": block})
 
 
@@ -106,7 +106,7 @@ def statistics(agent: str) -> Call[Statistics]:
 
 def history(agent: str, after: str | None) -> Call[tuple[list[Entry], str | None]]:
     start = "" if after is None else f"&after={quote(after, safe='')}"
-    read = lambda reply: ([Entry(**entry) for entry in reply["tickets"]], reply["next"])  # noqa: E731
+    read = lambda reply: ([Entry(**_with_reason(entry)) for entry in reply["tickets"]], reply["next"])  # noqa: E731
     return Call("GET", f"{_at(agent)}/history?limit=5000{start}", read)
 
 
@@ -169,6 +169,18 @@ def _at(agent: str) -> str:
 def _payload_in(payload: Payload) -> dict[str, Any]:
     content = base64.b64encode(payload.content).decode() if payload.kind == "image" else payload.content
     return {payload.kind: content}
+
+
+def _ticket(reply: Mapping[str, Any]) -> Ticket:
+    return Ticket(**_with_reason(reply))
+
+
+def _with_reason(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """A ticket's fields: the reason with its numbers, and the probabilities by class, whose names JSON makes texts."""
+    kind = type(reply["prediction"])
+    read: Callable[[str], Any] = (lambda name: name == "true") if kind is bool else kind
+    held = {read(name): p for name, p in reply.get("probabilities", {}).items()}
+    return {**reply, "why": Reason(reply["why"], reply.get("numbers", {})), "probabilities": held}
 
 
 def _question(reply: Mapping[str, Any]) -> Question:

@@ -62,6 +62,7 @@ def _erase_row(connection: Connection, row: Any, now: float) -> None:
     connection.execute(delete(payloads).where(payloads.c.ticket == row.seq))
     connection.execute(update(observations).where(observations.c.ticket == row.seq).values(x=NO_FEATURES))
     columns: dict[str, Any] = {"erased": EVERYTHING, "digest": NO_FEATURES, "learned": None}
+    columns |= {"probabilities": None, "numbers": None}
     if row.status == OPEN:
         columns |= {"status": WITHDRAWN, "expert": None, "until": None, "closed": now}
     connection.execute(update(tickets).where(tickets.c.seq == row.seq).values(**columns))

@@ -25,6 +25,8 @@ LABELLED = (
     .order_by(tickets.c.seq)
 )
 _CHUNK = 5000
+OTHERS = ("id", "label", "prediction", "asked", "at", "expert", "erased", "probability", "why")
+"""The columns that are no features; the first of them is the first of all."""
 
 
 def columns(settings: AgentSettings) -> list[str]:
@@ -36,7 +38,7 @@ def columns(settings: AgentSettings) -> list[str]:
         names = list(settings.names)
     else:
         names = [f"x{i}" for i in range(_size(settings))]
-    return ["id", *names, "label", "prediction", "asked", "at", "expert", "erased"]
+    return ["id", *names, *OTHERS[1:]]
 
 
 def labelled(connection: Connection, settings: AgentSettings) -> Iterator[list[Any]]:
@@ -49,8 +51,9 @@ def labelled(connection: Connection, settings: AgentSettings) -> Iterator[list[A
 def row_of(row: Any, entry: Any, width: int) -> list[Any]:
     """One row; of an erased observation the features are missing."""
     features = vector(row.x, (-1,)).tolist() if row.x else [None] * width
-    told = [entry.label, entry.prediction, entry.asks, entry.at, entry.expert]
-    return [entry.id, *features, *told, getattr(row, "erased", None)]
+    told = [entry.label, entry.prediction, entry.asks, entry.at, entry.expert, getattr(row, "erased", None)]
+    held = entry.probabilities.get(entry.prediction) if isinstance(entry.probabilities, dict) else None
+    return [entry.id, *features, *told, held, str(entry.why)]
 
 
 def write(path: str | os.PathLike[str], header: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
@@ -109,8 +112,9 @@ def _write_parquet(path: Path, header: Sequence[str], rows: Iterable[Sequence[An
         "prediction": pa.string(),
         "expert": pa.string(),
         "erased": pa.string(),
+        "why": pa.string(),
     }
-    kinds |= {"asked": pa.bool_(), "at": pa.float64()}
+    kinds |= {"asked": pa.bool_(), "at": pa.float64(), "probability": pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.float32())) for name in header])
     texts = {i for i, name in enumerate(header) if kinds.get(name) == pa.string()}
     count = 0

@@ -25,8 +25,6 @@ from sparingly.live.store import export
 _CHUNK = 256
 _SMALLEST_ROW = 16
 _MAGIC = b"SQLite format 3\0"
-OTHERS = 7
-"""The columns of an export that are no features."""
 _PAGE = 4096
 """The size of a page in the files that SQLite makes for us."""
 
@@ -73,7 +71,7 @@ def recover(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> int
     widths = Counter(len(found.features[row.seq]) for row in found.labelled)
     width = widths.most_common(1)[0][0] if widths else 0
     names = [f"x{i}" for i in range(width // 4)]
-    header = ["id", *names, "label", "prediction", "asked", "at", "expert", "erased"]
+    header = ["id", *names, *export.OTHERS[1:]]
     if found.settings is not None:
         header = export.columns(found.settings)
     return export.write(target, header, _rows(found, len(header)))
@@ -116,7 +114,7 @@ def _rows(found: Salvage, width: int) -> Iterator[list[Any]]:
         with suppress(IndexError, TypeError, ValueError, KeyError, AttributeError):
             row.x = found.features[row.seq]
             entry = row if found.settings is None or game is None else entry_of(row, found.settings, game)
-            cells = export.row_of(row, entry, width - OTHERS)
+            cells = export.row_of(row, entry, width - len(export.OTHERS))
             if len(cells) == width:
                 yield cells
 

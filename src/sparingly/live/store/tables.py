@@ -72,6 +72,9 @@ tickets = Table(
     Column("closed", Double),
     Column("shown", Double),
     Column("erased", Text),
+    Column("probabilities", LargeBinary),
+    Column("numbers", Text),
+    Column("priority", Double),
 )
 Index(
     "open_questions",
@@ -175,4 +178,11 @@ def _add_taught(connection: Connection) -> None:
     taught.create(connection)
 
 
-MIGRATIONS = Migrations(_add_shown, _replace_indexes, _add_audit_outbox_and_erased, _add_taught)
+def _add_numbers(connection: Connection) -> None:
+    """Format 6 keeps the classes' probabilities, the numbers of the reason, and how much a question was worth."""
+    kinds = {"probabilities": "BYTEA" if connection.dialect.name == "postgresql" else "BLOB", "numbers": "TEXT"}
+    for name, kind in {**kinds, "priority": "DOUBLE PRECISION"}.items():
+        connection.execute(text(f"ALTER TABLE tickets ADD COLUMN {name} {kind}"))
+
+
+MIGRATIONS = Migrations(_add_shown, _replace_indexes, _add_audit_outbox_and_erased, _add_taught, _add_numbers)

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -94,15 +95,21 @@ class Learner:
             self.position = chunk[-1].seq
         return True
 
-    def decide(self, X: Sequence[Vector]) -> list[Decision]:
-        """Decide on observations in order, assessed together as far as no update comes between."""
+    def decide(self, X: Sequence[Vector], *, replayed: bool = False) -> list[Decision]:
+        """Decide on observations in order, assessed together as far as no update comes between.
+
+        Decisions that are only replayed come without probabilities.
+        """
         decisions: list[Decision] = []
         with one_thread():
             while len(decisions) < len(X):
                 start = len(decisions)
                 block = X[start : start + min(BLOCK, self.strategy.rounds_to_update())]
                 assessment = self.strategy.assess(np.stack(block))
-                decisions += [self.strategy.decide(assessment, row) for row in range(len(block))]
+                held = None if replayed else self.strategy.probabilities(assessment)
+                for row in range(len(block)):
+                    decision = self.strategy.decide(assessment, row)
+                    decisions.append(decision if held is None else replace(decision, probabilities=held[row]))
         return decisions
 
     def learn(self, x: Vector, action: int, symbol: int) -> None:
@@ -126,16 +133,16 @@ class Learner:
             if event.kind == journal.OBSERVED:
                 waiting.append(self._features(event))
             elif event.teaches:
-                self.decide(waiting)
+                self.decide(waiting, replayed=True)
                 waiting = []
                 assert event.action is not None
                 assert event.symbol is not None
                 self.learn(self._features(event), event.action, event.symbol)
             elif event.kind == journal.TAUGHT:
-                self.decide(waiting)
+                self.decide(waiting, replayed=True)
                 waiting = []
                 self.teach(event)
-        self.decide(waiting)
+        self.decide(waiting, replayed=True)
 
     def _features(self, event: Event) -> Vector:
         if event.x is None:

@@ -22,7 +22,7 @@ class LabelBudget(Strategy):
     Parameters
     ----------
     of
-        The strategy: a class, or a function of (game, n_features, seed=...) that makes one.
+        The strategy: its name, a class, or a function of (game, n_features, seed=...) that makes one.
     share
         At most this share of the rounds so far, rounded up, are questions.
     number
@@ -35,6 +35,8 @@ class LabelBudget(Strategy):
     >>> strategy = LabelBudget(label_efficient(2), 1, of=AlwaysAsk, share=0.25)
     >>> [strategy.decide(strategy.assess([[0.0]]), 0).asks for _ in range(8)]
     [True, False, False, False, True, False, False, False]
+    >>> LabelBudget(label_efficient(2), 1, of="always_ask", number=3).inner.name
+    'always_ask'
     >>> around = LabelBudget.around(AlwaysAsk(label_efficient(2), 1), number=2)
     >>> sum(around.decide(around.assess([[0.0]]), 0).asks for _ in range(8))
     2
@@ -52,7 +54,7 @@ class LabelBudget(Strategy):
         game: Game,
         n_features: Shape,
         *,
-        of: Factory = NeuralCBP,
+        of: str | Factory = NeuralCBP,
         share: float | None = None,
         number: int | None = None,
         options: Mapping[str, Any] | None = None,
@@ -66,7 +68,7 @@ class LabelBudget(Strategy):
         self.share = 0.1 if share is None and number is None else share
         self.number = number
         self.asked = 0
-        self.inner = of(game, n_features, seed=seed, **(options or {}))
+        self.inner = _factory(of)(game, n_features, seed=seed, **(options or {}))
 
     @classmethod
     def around(cls, strategy: Strategy, *, share: float | None = None, number: int | None = None) -> Self:
@@ -123,3 +125,15 @@ class LabelBudget(Strategy):
     def _restore(self, state: Mapping[str, Any]) -> None:
         self.inner.load_state_dict(state["inner"])
         self.asked = int(state["asked"])
+
+
+def _factory(of: str | Factory) -> Factory:
+    """The strategy of a name, or whatever makes one."""
+    if callable(of):
+        return of
+    from sparingly.strategies.registry import registered  # which has this strategy, too
+
+    if of not in registered() or of == LabelBudget.name:
+        others = ", ".join(name for name in registered() if name != LabelBudget.name)
+        raise ValueError(f"of is {of!r}: a label budget is for one of {others}")
+    return registered()[of]

@@ -122,6 +122,10 @@ class Sparing(Strategy):
     def _scores(self, X: Tensor) -> Tensor:
         return self.knowledge.members(X).mean(0)
 
+    def _probabilities(self, assessment: Assessment) -> Tensor:
+        held: Tensor = assessment.values["probability" if self.panel is None else "members"]
+        return held if self.panel is None else held.mean(1)
+
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
         if self.panel is not None:
             return {"members": self.knowledge.members(X).transpose(0, 1), "novelty": self.knowledge.novelty(X).tolist()}

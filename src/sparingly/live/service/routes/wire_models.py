@@ -124,6 +124,11 @@ class AgentIn(Strict):
     max_open: Count | None = None
     max_per_hour: Count | None = None
     max_per_day: Count | None = None
+    max_total: Count | None = Field(None, description="Questions in all, spent where they are worth most.")
+    max_cost: Annotated[StrictInt | StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        None, description="Money for questions in all, spent likewise."
+    )
+    horizon: Annotated[Count, Field(ge=1)] | None = Field(None, description="Observations that are expected in all.")
     audit_rate: StrictFloat = Field(0.0, ge=0, le=1)
     reveal: Literal["after", "before", "never"] = "after"
     retention_days: Annotated[StrictInt | StrictFloat, Field(gt=0, lt=1e6)] | None = None

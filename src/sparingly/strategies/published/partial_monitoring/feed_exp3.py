@@ -69,14 +69,14 @@ class FeedExp3(FeaturelessStrategy):
         eta = (math.log(n) / n) ** (2 / 3) * t ** (-2 / 3) / scale
         return eta, min(1.0, scale * (n**2 * math.log(n)) ** (1 / 3) * t ** (-1 / 3))
 
-    def probabilities(self, t: int) -> Floats:
+    def action_probabilities(self, t: int) -> Floats:
         """p, `[action]`, in round t, counted from 1."""
         eta, gamma = self.rates(t)
         weight = np.exp(-eta * (self.estimated - self.estimated.min()))
         return np.asarray((1 - gamma) * weight / weight.sum() + gamma / len(weight))
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
-        p = self.probabilities(self.clock + 1)
+        p = self.action_probabilities(self.clock + 1)
         action = int(self.rng.choice(len(p), p=p / p.sum()))
         if self.game.informative_mask[action]:
             if len(self._waiting) >= self.most_waiting:
@@ -88,7 +88,7 @@ class FeedExp3(FeaturelessStrategy):
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         # The symbol counts by the probability with which it was drawn, even if it comes late.
-        p = self._waiting.pop(_ticket(x, action), None) or float(self.probabilities(self.clock + 1)[action])
+        p = self._waiting.pop(_ticket(x, action), None) or float(self.action_probabilities(self.clock + 1)[action])
         self.estimated += self.k[:, self.bounds.slices[action].start + symbol] / p
         self.counts.add(action, symbol)
 
