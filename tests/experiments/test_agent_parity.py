@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import sparingly as sp
-from sparingly.experiments.datasets import load
+from sparingly.experiments.csv_files import DataError
+from sparingly.experiments.datasets import from_arrays, load
 from sparingly.experiments.runs.experiment_settings import Player, Run, Task
-from sparingly.experiments.runs.single_run import execute
+from sparingly.experiments.runs.single_run import check, execute
 from sparingly.experiments.streams import stream
 
 
@@ -56,3 +59,54 @@ def test_a_run_and_an_agent_make_the_same_decisions(table, tmp_path):
                 agent.answer(ticket.id, data.classes[data.y[place]])
     assert decided == list(zip(played["action"].tolist(), played["prediction"].tolist(), strict=True))
     assert len({action for action, _ in decided}) == 3
+
+
+def test_labels_that_are_known_are_taught_before_the_first_round(table, tmp_path):
+    pd.read_csv(table).head(120).assign(sold=lambda frame: frame["sold"].where(frame.index != 3)).to_csv(
+        tmp_path / "known.csv", index=False
+    )
+    task = Task(dataset=str(table), target="sold", preprocessing="auto", encoder="hashing", horizon=60)
+    told = task.model_copy(update={"known": str(tmp_path / "known.csv"), "horizon_known": True}).noted()
+    for player in (Player(strategy="explore_then_commit", options={"n": 20}), Player(strategy="sparing")):
+        plain = Run(task=task, player=player, seed=0)
+        run = Run(task=told, player=player, seed=0)
+        assert run.id != plain.id
+        record = execute(run)
+        data = load(table, "encoded" if player.strategy == "sparing" else "streaming", target="sold", encoder="hashing")
+        source = stream(data, 0, 60)
+        rows, y = data.rows(np.delete(np.arange(120), 3)), np.delete(data.y[:120], 3)
+        before = replace(source, before=rows)
+        options = {"horizon": 60} if player.strategy == "sparing" else {}
+        kind = sp.strategies()[player.strategy]
+        strategy = kind(sp.label_efficient(2), data.n_features, seed=0, **player.options, **options)
+        strategy.teach(before.X_before, y)
+        pairs = zip(before.X, source.y.tolist(), strict=True)
+        played = list(sp.play(strategy, sp.label_efficient(2), pairs))
+        assert record.rounds["action"].tolist() == [one.action for one in played]
+        assert record.rounds["action"].tolist() != execute(plain).rounds["action"].tolist()
+
+
+def test_scaling_begins_with_what_was_known():
+    rng = np.random.default_rng(0)
+    data = from_arrays(rng.normal(size=(100, 2)), [0, 1] * 50, preprocessing="streaming")
+    whole = stream(data, 0)
+    rest = replace(whole, index=whole.index[20:], y=whole.y[20:], answers=whole.answers[20:])
+    rest = replace(rest, before=data.rows(whole.index[:20]))
+    np.testing.assert_allclose(rest.X, whole.X[20:], atol=1e-6)
+    np.testing.assert_allclose(rest.test()[0], whole.test()[0], atol=1e-6)
+    assert abs(rest.X_before.mean(axis=0)).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "line"),
+    [("sold", "perhaps", "there is no class 'perhaps' in mine"), ("age", "old", "column 'age' is 'old'")],
+)
+def test_known_labels_that_do_not_fit_are_refused(table, tmp_path, column, value, line):
+    frame = pd.read_csv(table).head(30).astype({column: object})
+    frame.loc[2, column] = value
+    frame.to_csv(tmp_path / "known.csv", index=False)
+    task = Task(
+        dataset=str(table), target="sold", preprocessing="auto", encoder="hashing", known=str(tmp_path / "known.csv")
+    )
+    with pytest.raises(DataError, match=line):
+        check(Run(task=task, player=Player(strategy="never_ask")))

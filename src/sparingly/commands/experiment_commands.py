@@ -45,6 +45,9 @@ def run(
     decimal: Annotated[str | None, typer.Option(help="`.` or `,`, if it should not be found out.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Of a CSV file's characters: `utf-8`, `cp1252`, ...")] = None,
     missing: Annotated[list[str] | None, typer.Option(help="A word in a CSV file that stands for a gap.")] = None,
+    known: Annotated[
+        str | None, typer.Option(help="A file of labelled rows that are there already: learned first, for free.")
+    ] = None,
     order: Annotated[str | None, typer.Option(help="`shuffle` (the default) or `file`: the order of the rows.")] = None,
     encoder: Annotated[str | None, typer.Option(help="For texts: `static`, `hashing`, a Hugging Face model.")] = None,
     strategy: Annotated[
@@ -63,6 +66,9 @@ def run(
     seeds: Seeds = None,
     first_seed: Annotated[int | None, typer.Option(help="The first seed.")] = None,
     horizon: Horizon = None,
+    horizon_known: Annotated[
+        bool | None, typer.Option("--horizon-known", help="Tell strategies how many rows there will be.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="The study's name.")] = None,
     out: Out = None,
     on: On = None,
@@ -108,7 +114,7 @@ def report(
     reference: Annotated[str, typer.Option(help="The strategy that others are tested against.")] = "Neural-CBP",
     title: Annotated[str, typer.Option(help="The headline.")] = "Strategies compared",
     summary: Annotated[
-        Path | None, typer.Option(help="Also write the summary (three CSV files) into this folder.")
+        Path | None, typer.Option(help="Also write the summary (four CSV files) into this folder.")
     ] = None,
 ) -> None:
     """Write a self-contained HTML report, and the same in Markdown."""
@@ -116,7 +122,8 @@ def report(
         from sparingly.commands.run_studies import write_report_of
         from sparingly.experiments.runs.run_records import Results
 
-        files = write_report_of(Results(results), out or results / "report.html", study, reference, title, summary)
+        place = out or results / "report.html"
+        _, files = write_report_of(Results(results), place, study, reference, title, summary)
         for path in files[:2]:
             typer.echo(str(path))
 

@@ -15,7 +15,9 @@ from sparingly.encoders.text_encoders import chosen_name
 from sparingly.experiments import array_cache, datasets, openml
 from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.data_description import costs_in_words, described, text_columns
+from sparingly.experiments.reports.advice import in_text
 from sparingly.experiments.reports.comparison import Digest, complete_seeds, digest
+from sparingly.experiments.reports.report import Report, make_report, write_report
 from sparingly.experiments.runs import paper_studies
 from sparingly.experiments.runs.duration_estimates import Estimates, in_time
 from sparingly.experiments.runs.experiment_settings import (
@@ -55,7 +57,7 @@ class OwnStudy(Task):
     dataset: str = ""
     preprocessing: datasets.Choice = "auto"
     data: tuple[str, ...] = ("digits",)
-    strategy: tuple[str, ...] = ("sparing", "neural_cbp", "never_ask", "always_ask")
+    strategy: tuple[str, ...] = ("sparing", "neural_cbp", "never_ask,start=0", "never_ask", "always_ask")
     seeds: int = 5
     first_seed: int = 0
     name: str = "mine"
@@ -157,6 +159,8 @@ def told(task: Task, *, whole: bool) -> list[str]:
     if whole or task.order == "file":
         orders = {"shuffle": "in random order, another for each seed (--order file keeps it)", "file": "in their order"}
         lines.append(f"{played_rows(task, data):,} rows are played {orders[task.order]}, the others are held out")
+    if task.known is not None:
+        lines.append(f"the labelled rows of {task.known} are learned before the first round, for free")
     return [f"{task.dataset}: {line}" for line in lines]
 
 
@@ -203,7 +207,11 @@ def _do(chosen: list[Study], options: RunOptions, lengths: Mapping[Task, int] | 
     _tell(tally, options)
     whole = [study for study in chosen if any(complete_seeds(results, study, row) for row in study.rows)]
     if whole:
-        for path in write_report_of(results, options.out / "report.html", [study.name for study in whole])[:2]:
+        report, files = write_report_of(results, options.out / "report.html", [study.name for study in whole])
+        for advice, _ in report.advice:
+            for line in in_text(advice):
+                typer.echo(line)
+        for path in files[:2]:
             typer.echo(str(path))
     if tally.failed or tally.skipped:
         raise typer.Exit(1)
@@ -211,24 +219,32 @@ def _do(chosen: list[Study], options: RunOptions, lengths: Mapping[Task, int] | 
 
 def changes(to_do: list[Run], results: Results) -> list[str]:
     """Which files have changed since these runs were done before, so that they are done anew."""
-    done: dict[str, set[tuple[str | None, str | None]]] = {}
+    done: dict[str, set[tuple[str | None, ...]]] = {}
     for kept in results.kept():
-        done.setdefault(_regardless(kept.run), set()).add((kept.run.task.data_hash, kept.run.player.code_hash))
+        done.setdefault(_regardless(kept.run), set()).add(tuple(_hashes(kept.run).values()))
     counts: dict[str, int] = {}
     for run in to_do:
-        before = done.get(_regardless(run), set())
-        files = [(run.task.dataset, run.task.data_hash, {data for data, _ in before})]
-        files.append((run.player.strategy.partition(":")[0], run.player.code_hash, {code for _, code in before}))
-        for file, ours, theirs in files:
-            if theirs and ours not in theirs:
+        before = done.get(_regardless(run))
+        for place, (file, ours) in enumerate(_hashes(run).items()):
+            if before and ours not in {hashes[place] for hashes in before}:
                 counts[file] = counts.get(file, 0) + 1
     return [f"{file} has changed since {n} of these runs were done: they are done anew" for file, n in counts.items()]
 
 
+def _hashes(run: Run) -> dict[str, str | None]:
+    """The files of a run, whether or not it has them, with their hashes."""
+    strategy = f"{run.player.strategy.partition(':')[0]}"
+    return {
+        run.task.dataset: run.task.data_hash,
+        run.task.known or "known": run.task.known_hash,
+        strategy: run.player.code_hash,
+    }
+
+
 def _regardless(run: Run) -> str:
     """A run's settings without the hashes of its files."""
-    task, player = run.task.model_copy(update={"data_hash": None}), run.player.model_copy(update={"code_hash": None})
-    return Run(task=task, player=player, seed=run.seed).id
+    task = run.task.model_copy(update={"data_hash": None, "known_hash": None})
+    return Run(task=task, player=run.player.model_copy(update={"code_hash": None}), seed=run.seed).id
 
 
 def _plan(runs: list[Run], to_do: list[Run], estimates: Estimates, workers: int) -> str:
@@ -256,10 +272,8 @@ def write_report_of(
     reference: str = paper_studies.REFERENCE,
     title: str = "Strategies compared",
     summary: Path | None = None,
-) -> list[Path]:
+) -> tuple[Report, list[Path]]:
     """Write a report of some studies (of all, if not said), from their records or from a summary."""
-    from sparingly.experiments.reports.report import make_report, write_report
-
     if (results.folder / "runs.csv").is_file():
         summary_data, versions = Digest.read(results.folder), []
     else:
@@ -273,7 +287,8 @@ def write_report_of(
         ]
     if summary:
         summary_data.write(summary)
-    return write_report(make_report(summary_data, title=title, reference=reference, versions=versions), out)
+    report = make_report(summary_data, title=title, reference=reference, versions=versions)
+    return report, write_report(report, out)
 
 
 def describe(name: str) -> str:

@@ -21,9 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparingly.encoders import EncodingError, RowSchema, text_encoder
 from sparingly.encoders.csv_format import CsvFormat
+from sparingly.encoders.learned_schema import table_columns
 from sparingly.experiments import openml
 from sparingly.experiments.array_cache import cache_folder, cached, encoded_texts
-from sparingly.experiments.csv_files import DataError, key_notes, named_columns, read_file
+from sparingly.experiments.csv_files import DataError, check_columns, key_notes, named_columns, read_file
 from sparingly.experiments.table_encoding import encode_rows, encode_table, encode_target, read_table
 
 Preprocessing = Literal["paper", "streaming", "encoded"]
@@ -190,6 +191,34 @@ def load(
         raise DataError(f"there is no data set {str(name)!r}; {hint}")
     dataset = replace(dataset, preprocessing=preprocessing)
     return _flattened(dataset) if flat else dataset
+
+
+def known_rows(
+    dataset: Dataset,
+    path: str | Path,
+    target: str,
+    *,
+    encoder: str | None = None,
+    csv: CsvFormat | None = None,
+    missing: tuple[str, ...] = (),
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Rows of another file with the columns and classes of this data set, and their class numbers."""
+    if dataset.schema is None:
+        raise DataError(f"{path} cannot be known before {dataset.name}, which is not a file")
+    frame = read_file(path, target, csv=csv, missing=missing).frame
+    columns = table_columns(frame)
+    labels = frame[target].astype(str).tolist()
+    places = {name: number for number, name in enumerate(dataset.classes)}
+    for label in labels:
+        if label not in places:
+            raise DataError(f"{path}: there is no class {label!r} in {dataset.name}")
+    try:
+        check_columns(frame, tuple(dataset.schema.fields))
+        texts = text_encoder(encoder) if dataset.schema.has_texts else None
+        X = dataset.schema.encode_columns(columns, texts)
+    except (DataError, EncodingError) as error:
+        raise DataError(f"{path}: {str(error).replace('field', 'column', 1)}") from error
+    return X, np.array([places[label] for label in labels], dtype=np.int64)
 
 
 def suited(strategy: Any) -> Preprocessing:

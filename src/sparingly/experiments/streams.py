@@ -71,6 +71,8 @@ class Stream:
         The class an expert would name, `[horizon]`: the true one but for label noise.
     held_out
         Places of the test set, in the data set's own test set if it has one.
+    before
+        Features that were known before the stream, `[rows, *shape]`: running means and deviations begin with them.
     """
 
     dataset: Dataset
@@ -79,6 +81,7 @@ class Stream:
     answers: NDArray[np.int64]
     held_out: NDArray[np.int64]
     drift: Drift | None = None
+    before: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -92,7 +95,18 @@ class Stream:
         rows = self.dataset.rows(self.index)
         if self._moments is None:
             return rows
-        fill, deviation = self._moments.after(np.arange(1, len(rows) + 1))
+        return self._scaled(rows, np.arange(1, len(rows) + 1))
+
+    @property
+    def X_before(self) -> NDArray[np.float32]:
+        """What was known before, as the strategy sees it, `[rows, *shape]`."""
+        rows = self.dataset.rows(slice(0, 0)) if self.before is None else self.before
+        return rows if self._moments is None or not len(rows) else self._scaled(rows, np.array([0]))
+
+    def _scaled(self, rows: NDArray[np.float32], rounds: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Rows as they are seen after so many rounds."""
+        assert self._moments is not None
+        fill, deviation = self._moments.after(rounds + (0 if self.before is None else len(self.before)))
         return _standardised(rows, fill, deviation if self.dataset.preprocessing == "streaming" else None)
 
     @cached_property
@@ -105,6 +119,8 @@ class Stream:
         if self.dataset.preprocessing == "paper":
             return None
         rows = self.dataset.rows(self.index)
+        if self.before is not None:
+            rows = np.concatenate([self.before, rows])
         if self.dataset.preprocessing == "encoded" and not np.isnan(rows).any() and not np.isnan(self._raw_test).any():
             return None
         return Moments(rows, together=self.dataset.image)
@@ -118,8 +134,7 @@ class Stream:
             y = self.drift.swaps(y)
         if self._moments is None:
             return self._raw_test, y
-        fill, deviation = self._moments.after(np.array([max(t, 1)]))
-        return _standardised(self._raw_test, fill, deviation if self.dataset.preprocessing == "streaming" else None), y
+        return self._scaled(self._raw_test, np.array([max(t, 1)])), y
 
 
 def stream(

@@ -148,7 +148,7 @@ def test_html_and_markdown_agree_and_escape(told, tmp_path):
     for name in re.findall(r"\]\((report_figures/[^)]+)\)", markdown):
         assert (tmp_path / name).is_file()
     images = re.findall(r"data:image/png;base64,([^\"]+)", html)
-    assert len(images) == len(report.figures)
+    assert len(images) == len(report.figures) + len(report.advice)
     assert all(base64.b64decode(image).startswith(b"\x89PNG") for image in images)
 
 
@@ -173,12 +173,26 @@ def test_the_report_in_a_browser(told, tmp_path):
         screenshot = page.screenshot(path=str(tmp_path / "report.png"), full_page=True)
         rows = page.locator("tbody tr").count()
         wide = page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        practice = page.locator(".practice")
+        first = practice.nth(0).bounding_box()
+        said = practice.nth(0).inner_text()
         browser.close()
     assert not problems
-    assert len(widths) == 5
+    assert len(widths) == 5 + 2
     assert all(width > 300 for width in widths)
     assert rows >= 4 + 2 + 2
     assert wide, "nothing sticks out to the right"
+    assert first is not None
+    assert first["y"] + first["height"] <= 900, "what to do fits one screen"
+    for words in (
+        "phishing: what to do",
+        "would have cost",
+        "total cost",
+        "their price",
+        "a question costs",
+        "by class",
+    ):
+        assert words in said
     assert len(screenshot) > 50_000
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,12 @@ from sparingly.experiments.reports.statistical_tests import (
 )
 from sparingly.experiments.runs.experiment_settings import Row, SettingsError, Study
 from sparingly.experiments.runs.paper_studies import REFERENCE, Printed, printed
-from sparingly.experiments.runs.run_records import Results, write_whole
+from sparingly.experiments.runs.run_records import Record, Results, write_whole
 
 POINTS = 101
 """Moments at which a curve over time is kept."""
 KEY = ["table", "dataset", "label"]
+PARTS = ("runs", "regret", "f1", "costs")
 
 
 @dataclass(frozen=True)
@@ -94,16 +96,20 @@ class Digest:
         Cumulative regret over time: mean and quartiles over the seeds.
     f1
         Weighted F1 by labels: mean and quartiles over the seeds that got so far.
+    costs
+        Over time, means over the seeds: the cost so far, the part of it that was paid for questions, the questions.
     """
 
     runs: Any
     regret: Any
     f1: Any
+    costs: Any
 
     def write(self, folder: Path) -> None:
-        """As three CSV files."""
+        """As four CSV files."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name, frame in (("runs", self.runs), ("regret", self.regret), ("f1", self.f1)):
+        for name in PARTS:
+            frame = getattr(self, name)
             write_whole(folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g").encode())
 
     @classmethod
@@ -111,9 +117,11 @@ class Digest:
         import pandas as pd
 
         try:
-            return cls(*(pd.read_csv(folder / f"{name}.csv") for name in ("runs", "regret", "f1")))
+            parts = {name: pd.read_csv(folder / f"{name}.csv") for name in PARTS if name != "costs"}
         except OSError as error:
             raise SettingsError(f"{folder} holds no summary: {error}") from error
+        newer = folder / "costs.csv"
+        return cls(**parts, costs=pd.read_csv(newer) if newer.is_file() else _cost_curves({}))
 
 
 def digest(results: Results, studies: Iterable[Study]) -> Digest:
@@ -121,7 +129,7 @@ def digest(results: Results, studies: Iterable[Study]) -> Digest:
     import pandas as pd
 
     parts: list[Digest] = [_digest_of(results, study) for study in studies]
-    frames = [[getattr(part, name) for part in parts if len(part.runs)] for name in ("runs", "regret", "f1")]
+    frames = [[getattr(part, name) for part in parts if len(part.runs)] for name in PARTS]
     if not frames[0]:
         raise SettingsError(f"{results.folder} has no complete seed of any study: let it run on first")
     return Digest(*(pd.concat(frame, ignore_index=True) for frame in frames))
@@ -193,16 +201,40 @@ def _digest_of(results: Results, study: Study) -> Digest:
     runs: list[dict[str, Any]] = []
     scores: list[dict[str, Any]] = []
     curves: dict[tuple[str, ...], list[Any]] = {}
+    costs: dict[tuple[str, ...], list[Any]] = {}
     for row in study.rows:
         key = (row.table, Path(row.task.dataset).stem, row.player.shown)
         columns = dict(zip(KEY, key, strict=True))
         for seed in complete_seeds(results, study, row):
             run_id = study.at(row, seed).id
             record = results.read(run_id)
-            runs.append(columns | {name: value for name, value in record.row(run_id).items() if name not in columns})
+            told = record.row(run_id) | _met(record)
+            runs.append(columns | {name: value for name, value in told.items() if name not in columns})
             scores.extend(columns | {"labels": labels, "f1": f1} for labels, _, f1 in record.f1[:-1])
             curves.setdefault(key, []).append(np.cumsum(record.rounds["regret"]))
-    return Digest(pd.DataFrame(runs), _regret_curves(curves), _f1_curves(scores))
+            cost, asked = record.rounds["cost"], record.asked
+            costs.setdefault(key, []).append(np.cumsum([cost, np.where(asked, cost, 0), asked], axis=1))
+    return Digest(pd.DataFrame(runs), _regret_curves(curves), _f1_curves(scores), _cost_curves(costs))
+
+
+def _met(record: Record) -> dict[str, str]:
+    """The classes, and how often which action met which of them: triples of action, outcome and number."""
+    counts = np.array(record.counts)
+    met = [[int(action), int(outcome), int(counts[action, outcome])] for action, outcome in np.argwhere(counts)]
+    classes = record.classes or tuple(map(str, range(record.n_classes)))
+    return {"classes": json.dumps(classes), "counts": json.dumps(met)}
+
+
+def _cost_curves(curves: dict[tuple[str, ...], list[Any]]) -> Any:
+    import pandas as pd
+
+    rows = []
+    for key, sums in curves.items():
+        length = min(curve.shape[1] for curve in sums)
+        for t in np.unique(np.linspace(1, length, POINTS).round().astype(int)):
+            cost, paid, questions = np.mean([curve[:, t - 1] for curve in sums], axis=0)
+            rows.append((*key, t, cost, paid, questions))
+    return pd.DataFrame(rows, columns=[*KEY, "t", "cost", "paid", "questions"])
 
 
 def _regret_curves(curves: dict[tuple[str, ...], list[Any]]) -> Any:

@@ -29,6 +29,29 @@ def draw_all(digest: Any) -> Iterator[tuple[str, str, bytes]]:
         yield f"{name}_queries", f"{table}: questions asked", _png(draw_queries, runs)
 
 
+def draw_costs_over_time(curves: Any, best: str, names: dict[str, str]) -> bytes:
+    """The cost of every strategy as it grew, and that of the best split into questions and mistakes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.2, 2.7), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    labels = list(curves["label"].drop_duplicates())
+    for label, curve in curves.groupby("label", sort=False):
+        style = _style(labels.index(label), every=len(curve) // 6)
+        left.plot(curve["t"], curve["cost"], label=names[str(label)], **style)
+    mine = curves[curves["label"] == best]
+    split = (mine["paid"], mine["cost"] - mine["paid"])
+    areas = right.stackplot(mine["t"], *split, labels=("questions", "mistakes"), colors=[c + "99" for c in COLOURS[:2]])
+    areas[1].set_hatch("//")
+    left.set(title="cost so far", xlabel="rows")
+    right.set(title=f"{names[best]}: what for", xlabel="rows")
+    for axes in (left, right):
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(loc="upper left", frameon=False, fontsize=8)
+    return _saved(figure)
+
+
 def draw_final_regret(runs: Any) -> Any:
     """Final regret as boxes, a panel for each data set; the diamond is the mean."""
     return _boxes(runs, "regret", "final regret")
@@ -144,6 +167,10 @@ def _fill(boxes: list[Any], place: int, label: Any) -> None:
 
 
 def _png(draw: Callable[[Any], Any], frame: Any) -> bytes:
+    return _saved(draw(frame))
+
+
+def _saved(figure: Any) -> bytes:
     sink = io.BytesIO()
-    draw(frame).savefig(sink, format="png", dpi=110, metadata={"Software": None})
+    figure.savefig(sink, format="png", dpi=110, metadata={"Software": None})
     return sink.getvalue()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparingly.experiments.reports.advice import Advice, advise, amount, table_row
 from sparingly.experiments.reports.comparison import Comparison, Digest, Line, compare
-from sparingly.experiments.reports.figures import draw_all
+from sparingly.experiments.reports.figures import draw_all, draw_costs_over_time
 from sparingly.experiments.reports.statistical_tests import Summary
 from sparingly.experiments.runs.paper_studies import PRINTED_FALSE_POSITIVES, REFERENCE
 from sparingly.experiments.runs.run_records import write_whole
@@ -89,6 +91,8 @@ class Report:
         For each strategy: runs, mean seconds of processor time, minutes in all, minutes by the clock.
     figures
         Drawn.
+    advice
+        What to do on each stream, with its figure.
     """
 
     title: str
@@ -98,6 +102,7 @@ class Report:
     counts: tuple[Counts, ...]
     times: tuple[dict[str, Any], ...]
     figures: tuple[Figure, ...]
+    advice: tuple[tuple[Advice, Figure], ...] = ()
 
     @property
     def tables(self) -> dict[str, list[Comparison]]:
@@ -136,7 +141,15 @@ def make_report(
     words = (*in_words(comparisons), *_counts_in_words(counts))
     figures = tuple(Figure(*parts) for parts in draw_all(digest))
     about = _about(digest.runs, versions)
-    return Report(title, about, words, tuple(comparisons), counts, _times(digest.runs), figures)
+    advice = tuple((one, _cost_figure(one, digest.costs)) for one in advise(digest.runs, digest.costs))
+    return Report(title, about, words, tuple(comparisons), counts, _times(digest.runs), figures, advice)
+
+
+def _cost_figure(advice: Advice, curves: Any) -> Figure:
+    mine = curves[(curves["table"] == advice.table) & (curves["dataset"] == advice.dataset)]
+    png = draw_costs_over_time(mine, advice.best.label, {one.label: one.name for one in advice.spent})
+    name = re.sub(r"[^\w]+", "_", f"costs_{advice.table}_{advice.dataset}".lower())
+    return Figure(name, f"{advice.dataset}: cost over time, and what it was spent for", png)
 
 
 def write_report(report: Report, path: Path) -> list[Path]:
@@ -147,7 +160,7 @@ def write_report(report: Report, path: Path) -> list[Path]:
     written = [path, path.with_suffix(".md")]
     write_whole(path, report.html().encode())
     write_whole(path.with_suffix(".md"), report.markdown(figures.name).encode())
-    for figure in report.figures:
+    for figure in (*report.figures, *(figure for _, figure in report.advice)):
         write_whole(figures / f"{figure.name}.png", figure.png)
         written.append(figures / f"{figure.name}.png")
     return written
@@ -260,6 +273,8 @@ def _render(template: str, report: Report, **more: Any) -> str:
     )
     environment.filters["number"] = _number
     environment.filters["spread"] = _spread
+    environment.filters["amount"] = amount
+    environment.filters["table_row"] = table_row
     return environment.from_string(text).render(report=report, **more)
 
 

@@ -33,7 +33,20 @@ class PlainSettings(BaseModel):
 
 
 _NEWER = {
-    "task": {"text", "encoder", "separator", "quote", "decimal", "encoding", "missing", "order", "data_hash"},
+    "task": {
+        "text",
+        "encoder",
+        "separator",
+        "quote",
+        "decimal",
+        "encoding",
+        "missing",
+        "order",
+        "data_hash",
+        "known",
+        "known_hash",
+        "horizon_known",
+    },
     "player": {"code_hash"},
 }
 """Settings that did not exist at first: where they say nothing, runs of that time keep their ids."""
@@ -54,10 +67,14 @@ class Task(PlainSettings):
         How a CSV file is written, where that should not be found out, and words in it that stand for a gap.
     order
         `shuffle`: the rows in an order that the seed gives; `file`: as they stand in the file.
-    data_hash
-        Of the content of a file: `study_of` notes it, so that a changed file is another task.
+    known
+        A file like that of the data with labels that are there already: they are taught before the first round.
+    data_hash, known_hash
+        Of the content of the files: `study_of` notes them, so that a changed file is another task.
     horizon
         Rounds; fewer if the data end before.
+    horizon_known
+        Whether a strategy that can use it is told how many rounds there will be.
     costs
         `costs[announced][true]`; uniform if not given.
     query_cost
@@ -84,8 +101,11 @@ class Task(PlainSettings):
     encoding: str | None = None
     missing: tuple[str, ...] = ()
     order: Literal["shuffle", "file"] = "shuffle"
+    known: str | None = None
     data_hash: str | None = None
+    known_hash: str | None = None
     horizon: Annotated[int, Field(ge=1)] = 10_000
+    horizon_known: bool = False
     costs: tuple[tuple[float, ...], ...] | None = None
     query_cost: Annotated[float, Field(ge=0)] = 1.0
     noise: Annotated[float, Field(ge=0, le=1)] = 0.0
@@ -109,9 +129,11 @@ class Task(PlainSettings):
             raise SettingsError(str(error)) from error
 
     def noted(self) -> Task:
-        """The task with the hash of its file, if it has one."""
-        is_file = self.dataset not in names() and Path(self.dataset).is_file()
-        return self.model_copy(update={"data_hash": file_hash(self.dataset)}) if is_file else self
+        """The task with the hashes of its files, if it has any."""
+        data = None if self.dataset in names() else self.dataset
+        files = {"data_hash": data, "known_hash": self.known}
+        hashes = {name: file_hash(file) for name, file in files.items() if file and Path(file).is_file()}
+        return self.model_copy(update=hashes) if hashes else self
 
 
 class Player(PlainSettings):

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,8 @@ class Record:
         Of what the numbers depend on.
     time
         Seconds by phase; not part of the content.
+    classes
+        The names of the outcomes; none in records of an earlier release.
     """
 
     run: Run
@@ -51,6 +53,7 @@ class Record:
     counts: list[list[int]]
     versions: dict[str, str]
     time: dict[str, float]
+    classes: tuple[str, ...] = ()
 
     @property
     def regret(self) -> float:
@@ -58,7 +61,13 @@ class Record:
 
     @property
     def queries(self) -> int:
-        return int((self.rounds["action"] >= self.n_classes).sum())
+        return int(self.asked.sum())
+
+    @property
+    def asked(self) -> NDArray[np.bool_]:
+        """In which rounds it asked."""
+        found: NDArray[np.bool_] = self.rounds["action"] >= self.n_classes
+        return found
 
     @property
     def n_classes(self) -> int:
@@ -75,6 +84,7 @@ class Record:
             "versions": self.versions,
             "f1": self.f1,
             "counts": self.counts,
+            "classes": self.classes,
         }
         metadata = {"sparingly": json.dumps(description, sort_keys=True), "time": json.dumps(self.time)}
         columns = {"round": np.arange(len(self.rounds["action"]), dtype=np.int32), **self.rounds}
@@ -99,6 +109,7 @@ class Record:
             description["counts"],
             description["versions"],
             time,
+            tuple(description.get("classes", ())),
         )
 
     def row(self, run_id: str) -> dict[str, Any]:
@@ -114,7 +125,9 @@ class Record:
             "costs": "uniform" if task.costs is None else json.dumps(task.costs),
             "query_cost": task.query_cost,
             "horizon": task.horizon,
+            "horizon_known": task.horizon_known,
             "order": task.order,
+            "known": task.known,
             "data_hash": task.data_hash,
             "code_hash": self.run.player.code_hash,
             "seed": self.run.seed,
@@ -122,6 +135,7 @@ class Record:
             "regret": self.regret,
             "cost": float(self.rounds["cost"].sum()),
             "queries": self.queries,
+            "paid": float(self.rounds["cost"][self.asked].sum()),
             "errors": int(announced.sum() - np.trace(announced)),
             "f1": self.f1[-1][2] if self.f1 else float("nan"),
             "seconds": self.time.get("total", float("nan")),
@@ -133,7 +147,7 @@ class Record:
 
     def content_hash(self) -> str:
         """A sha256 of everything but the time spent."""
-        timeless = Record(self.run, self.rounds, self.f1, self.counts, self.versions, {})
+        timeless = replace(self, time={})
         return hashlib.sha256(timeless.to_bytes()).hexdigest()
 
 

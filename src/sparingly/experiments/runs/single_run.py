@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import platform
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 
 from sparingly import __version__
 from sparingly.experiments.csv_files import DataError, file_hash
-from sparingly.experiments.datasets import Dataset, load, suited
+from sparingly.experiments.datasets import Dataset, known_rows, load, suited
 from sparingly.experiments.runs.experiment_settings import Run, SettingsError, Task, check_names, code_file
 from sparingly.experiments.runs.run_records import Record
 from sparingly.experiments.streams import Drift, Stream, stream
@@ -58,11 +60,14 @@ def execute(run: Run) -> Record:
     torch.set_num_threads(1)
     clock = Stopwatch()
     with clock.phase("load"):
-        source = _stream(run)
+        source, taught = _source(run)
         game = _game(run.task, source.dataset)
-        strategy = make_strategy(run, game, source.dataset)
+        strategy = make_strategy(run, game, source)
         observations = source.X
     clock.watch(strategy)
+    if len(taught):
+        with clock.phase("teach"):
+            strategy.teach(source.X_before, taught)
     scores = HeldOutScores(strategy, source, run.task.test_rows)
     rounds = RoundColumns(len(source))
     with clock.phase("rest"):
@@ -80,23 +85,30 @@ def execute(run: Run) -> Record:
     }
     counts = np.zeros((game.n_actions, game.n_outcomes), dtype=np.int64)
     np.add.at(counts, (rounds.columns["action"], source.y), 1)
-    return Record(run, kept, scores.measured, counts.tolist(), versions(), clock.seconds())
+    return Record(run, kept, scores.measured, counts.tolist(), versions(), clock.seconds(), source.dataset.classes)
 
 
 def check(run: Run) -> None:
     """Raise what would stop a run before its first round: no such data, costs that do not fit, an option unknown."""
-    source = _stream(run)
-    make_strategy(run, _game(run.task, source.dataset), source.dataset)
+    source, taught = _source(run)
+    strategy = make_strategy(run, _game(run.task, source.dataset), source)
+    if len(taught):
+        try:
+            strategy.teach(source.X_before[:1], taught[:1])
+        except ValueError as error:
+            raise SettingsError(f"{run.player.shown} cannot be taught {run.task.known}: {error}") from error
 
 
-def make_strategy(run: Run, game: Any, dataset: Dataset) -> Any:
+def make_strategy(run: Run, game: Any, source: Stream) -> Any:
     """The strategy that a run names, with its options."""
     kind = find_strategy(run.player.strategy, run.player.code_hash)
-    shape = dataset.shape
+    shape, options = source.dataset.shape, dict(run.player.options)
+    if run.task.horizon_known and "horizon" in inspect.signature(kind).parameters:
+        options.setdefault("horizon", len(source))
     try:
-        return kind(game, shape[0] if len(shape) == 1 else shape, seed=run.seed, **run.player.options)
+        return kind(game, shape[0] if len(shape) == 1 else shape, seed=run.seed, **options)
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"{run.player.shown} cannot play {dataset.name}: {error}") from error
+        raise SettingsError(f"{run.player.shown} cannot play {source.dataset.name}: {error}") from error
 
 
 def find_strategy(name: str, code_hash: str | None = None) -> Any:
@@ -222,13 +234,22 @@ class Stopwatch:
         return phases | {"total": round(total, 4), "cpu": round(cpu, 4)}
 
 
-def _stream(run: Run) -> Stream:
+def _source(run: Run) -> tuple[Stream, NDArray[np.int64]]:
+    """The stream of a run, which begins with what is known before, and the classes of that."""
     task, flat = run.task, run.player.options.get("network") != "lenet"
     auto = task.preprocessing == "auto"
     preprocessing = suited(find_strategy(run.player.strategy, run.player.code_hash)) if auto else task.preprocessing
     dataset = dataset_of(task, preprocessing, flat)
     drift = DRIFTS[task.drift]
-    return stream(dataset, run.seed, task.horizon, noise=task.noise, drift=drift, shuffled=task.order == "shuffle")
+    source = stream(dataset, run.seed, task.horizon, noise=task.noise, drift=drift, shuffled=task.order == "shuffle")
+    if task.known is None:
+        return source, np.empty(0, dtype=np.int64)
+    _check_unchanged(Path(task.known), task.known_hash)
+    if dataset.preprocessing == "paper":
+        raise SettingsError("labels that are known before need the preprocessing streaming, encoded or auto")
+    how: dict[str, Any] = {"encoder": task.encoder, "csv": task.csv, "missing": task.missing}
+    X, y = known_rows(dataset, task.known, str(task.target), **how)
+    return replace(source, before=X), y
 
 
 def dataset_of(task: Task, preprocessing: Any, flat: bool = True) -> Dataset:

@@ -20,7 +20,7 @@ class NeverAsk(Strategy):
     Parameters
     ----------
     start
-        How many to ask about first.
+        How many to ask about first; with 0 no question is asked at all, and every class is held equally likely.
 
     >>> from sparingly import label_efficient
     >>> strategy = NeverAsk(label_efficient(2), 1, start=3)
@@ -47,9 +47,12 @@ class NeverAsk(Strategy):
         return {}
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
-        cheapest = int((self.game.costs[: self.game.n_outcomes] @ self.seen).argmin())
+        likely = self.seen if self.seen.any() else np.ones_like(self.seen)
+        cheapest = int((self.game.costs[: self.game.n_outcomes] @ likely).argmin())
         if self.clock < self.start:
             return self.expert, cheapest, Why("it asks about the first {start}", {"start": self.start})
+        if not self.start:
+            return cheapest, cheapest, Why("the cheapest announcement, and it never asks")
         return cheapest, cheapest, Why("the cheapest announcement for the first {start}", {"start": self.start})
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
