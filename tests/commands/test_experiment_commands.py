@@ -191,4 +191,4 @@ def test_a_dry_run_lists_the_file(sparingly, tables):
         "good.csv: a wrong announcement costs 1; a question costs 1",
         "good.csv: 51 rows are played in their order, the others are held out",
     ]
-    assert "(1,020 rounds)" in said
+    assert "(1,275 rounds)" in said
