@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
 import time
-from pathlib import Path
 
 import pytest
 
@@ -13,58 +11,17 @@ from sparingly.live.service.service_limits import ServiceLimits
 from tests.live.served import Served, picture
 
 pytest.importorskip("playwright")
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import expect
 
-expect.set_options(timeout=15_000)
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="chromium is not installed"),
-]
+from tests.live.service.browsing import SIZES, eventually, needs_browser, press, violations
+
+pytestmark = needs_browser
 SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
 def served(request, tmp_path):
     return Served(str(tmp_path / "store"), getattr(request, "param", None))
-
-
-@pytest.fixture
-def url(served):
-    with served.on_a_socket() as url:
-        yield url
-
-
-@pytest.fixture
-def people(browser, served, url):
-    """Sign someone in; what a page complains about fails the test."""
-    contexts, complaints = [], []
-
-    def sign_in(role: str = "expert", **options) -> Page:
-        contexts.append(browser.new_context(**options))
-        page = contexts[-1].new_page()
-        page.set_default_timeout(15_000)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda told: complaints.append(told.text) if told.type == "error" else None)
-        page.goto(url)
-        page.get_by_label("Token").fill(served.tokens[role])
-        page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url("**/agents/default/**")
-        return page
-
-    yield sign_in
-    for context in contexts:
-        context.close()
-    assert [c for c in complaints if "status of 409" not in c and "ERR_FAILED" not in c] == []
 
 
 def observe(served, count=1, **more):
@@ -73,20 +30,6 @@ def observe(served, count=1, **more):
 
 def choice(page, name):
     return page.locator("#choices").get_by_role("button", name=name)
-
-
-def press(page, key):
-    """Press a key once the page has done the last thing: a key that comes too early is dropped on purpose."""
-    expect(page.locator("body")).not_to_have_class(re.compile("busy"))
-    page.keyboard.press(key)
-
-
-def eventually(page, holds, seconds=15):
-    """Wait until something holds."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        page.wait_for_timeout(50)
 
 
 def test_answering_by_mouse_by_key_and_back(served, people):
@@ -206,7 +149,6 @@ def test_a_payload_with_script_stays_text(served, people):
     assert "owned" not in page.title() + dashboard.title()
 
 
-SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 360, "height": 740}}
 INSIDE = """([box, part]) => {
     part.scrollIntoView({block: "nearest"});
     const [outer, inner] = [box.getBoundingClientRect(), part.getBoundingClientRect()];
@@ -332,7 +274,7 @@ def test_a_refused_answer_stays_and_can_be_sent_again(served, people):
     refusal = f"Your answer “dog” to question {first} was not taken: ticket '{first}' is leased to other."
     expect(told.locator("p")).to_have_text(refusal)
     expect(page.locator("#shown td").first).to_have_text("1")
-    assert Axe().run(page).response["violations"] == []
+    assert violations(page) == []
     for count in (3, 4):
         observe(served)
         expect(page.locator("#open")).to_have_text(str(count))
@@ -469,12 +411,11 @@ def test_accessible_to_everyone(served, people, url, browser, scheme):
     for view, ready in (("dashboard", "#recent td"), ("answer", "#choices button")):
         page.goto(f"{url}/agents/default/{view}")
         page.wait_for_selector(ready)
-        found[view] = Axe().run(page).response["violations"]
+        found[view] = violations(page)
     press(page, "1")
     expect(page.locator("#last")).to_be_visible()
-    found["answered"] = Axe().run(page).response["violations"]
+    found["answered"] = violations(page)
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_selector("#token")
-    found["sign-in"] = Axe().run(page).response["violations"]
-    told = {view: [(v["id"], v["impact"], v["nodes"][0]["html"]) for v in vs] for view, vs in found.items()}
-    assert told == {view: [] for view in found}
+    found["sign-in"] = violations(page)
+    assert found == {view: [] for view in found}

@@ -14,7 +14,13 @@ from sqlalchemy import Connection
 
 from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.games import Game
-from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits, checked_retention, made_settings
+from sparingly.live.agent.agent_settings import (
+    AgentSettings,
+    QuestionLimits,
+    checked_retention,
+    described_classes,
+    made_settings,
+)
 from sparingly.live.agent.features import given_encoder, rows
 from sparingly.live.agent.leases import Lending
 from sparingly.live.agent.observations import ObserveCall
@@ -88,6 +94,8 @@ class Agent:
         For how many events back an answer can be unlearned exactly.
     retention_days
         Days after which payloads are erased; never when left out.
+    descriptions
+        What classes mean, texts by the classes' names, for people who answer.
     clock
         The time in seconds; another one for tests.
     busy_timeout
@@ -133,6 +141,7 @@ class Agent:
         audit_rate: float = 0.0,
         keep: int = 20_000,
         retention_days: float | None = None,
+        descriptions: Mapping[Any, str] | None = None,
         clock: Callable[[], float] = time.time,
         busy_timeout: float | None = None,
     ) -> None:
@@ -156,6 +165,7 @@ class Agent:
             audit_rate=audit_rate,
             keep=keep,
             retention_days=retention_days,
+            descriptions=descriptions,
         )
         if not backend_of(path).exists():
             Store.create(path, settings, state=None if instance is None else Learner(instance).state())
@@ -286,6 +296,10 @@ class Agent:
     def set_retention(self, days: float | None, *, audit: AuditLine | None = None) -> None:
         """Change after how many days payloads are erased."""
         self._runtime.change_settings({"retention_days": checked_retention(days)}, audit)
+
+    def describe_classes(self, descriptions: Mapping[Any, str], *, audit: AuditLine | None = None) -> None:
+        """Say what classes mean, in texts by their names; they take the place of those told before."""
+        self._runtime.change_settings({"descriptions": described_classes(descriptions, self.classes)}, audit)
 
     def questions(
         self, expert: str | None = None, *, limit: int | None = 1, lease_seconds: float = 600.0

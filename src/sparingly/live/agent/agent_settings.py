@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from sparingly.encoders import EncodingError, RowSchema, TextEncoder, stated_schema
+from sparingly.experts.class_descriptions import checked_descriptions
 from sparingly.games import Game, label_efficient
 from sparingly.games.costs import check_prices, read_costs
 from sparingly.games.matrices import check_class
@@ -78,6 +79,8 @@ class AgentSettings:
     names: tuple[str, ...] | None = None
     encoder: str | None = None
     fields: Mapping[str, Any] | None = None
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    """What classes mean, by name."""
 
     @cached_property
     def game(self) -> Game:
@@ -154,6 +157,7 @@ def made_settings(
     audit_rate: float,
     keep: int,
     retention_days: float | None,
+    descriptions: Mapping[Any, str] | None,
 ) -> AgentSettings:
     """The settings of a new agent; the parameters are those of `Agent`."""
     instance = strategy if isinstance(strategy, Strategy) else None
@@ -193,6 +197,7 @@ def made_settings(
         limits=limits,
         horizon=horizon,
         encoder=None if encoder is None else encoder.name,
+        descriptions=described_classes(descriptions, names),
     ).with_schema(stated)
     vars(settings)["game"] = game  # the cached property would make the same game again
     _check_horizon(settings, instance)
@@ -265,6 +270,14 @@ def checked_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
     if len(classes) < 2:
         raise AgentError(f"an agent needs two or more classes, not {len(classes)}")
     return tuple(classes)
+
+
+def described_classes(descriptions: Mapping[Any, str] | None, classes: Sequence[Label]) -> dict[str, str]:
+    """What the classes mean, by name, checked."""
+    try:
+        return checked_descriptions(descriptions, classes)
+    except ValueError as error:
+        raise AgentError(str(error)) from None
 
 
 def choose_strategy(game: Game, shape: tuple[int, ...] | None, options: Mapping[str, Any], seed: int) -> str:

@@ -138,9 +138,14 @@ class Store:
         self.settings = completed.with_game_of(self.settings)
 
     def adjust(self, asked_for: AgentSettings) -> None:
-        """Take over what may change while an agent lives: its limits, what it keeps and how long, how it trains."""
+        """Take over what may change while an agent lives: its limits, what it keeps and how long, how it trains.
+
+        Descriptions of classes stay unless others are given.
+        """
         changeable = ("limits", "keep", "training", "retention_days")
         now = {name: getattr(asked_for, name) for name in changeable}
+        if asked_for.descriptions:
+            now["descriptions"] = asked_for.descriptions
         if replace(self.settings, **now) != self.settings:
             with self.writing() as connection:
                 changed = self.write_settings(connection, now)

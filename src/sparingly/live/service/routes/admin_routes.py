@@ -14,11 +14,12 @@ from sparingly.live.service.agent_registry import ACTIVE
 from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.expiry import expiry
-from sparingly.live.service.auth.tokens import ADMIN, ROLES
+from sparingly.live.service.auth.tokens import ADMIN, EXPERT, ROLES
 from sparingly.live.service.routes.wire_models import (
     AgentIn,
     AgentOut,
     AgentsOut,
+    Descriptions,
     DoneOut,
     NewTokenOut,
     RenameIn,
@@ -34,6 +35,7 @@ from sparingly.live.service.service import Here, Json, Name, Service, TheAgent
 router = APIRouter(prefix="/api", tags=["look after"])
 Admin = Annotated[Identity, allowed(ADMIN)]
 Anyone = Annotated[Identity, allowed(*ROLES)]
+Reader = Annotated[Identity, allowed(EXPERT, ADMIN)]
 
 
 @router.get("/agents", response_model=AgentsOut, response_model_exclude_none=True)
@@ -90,6 +92,20 @@ async def set_retention(body: RetentionIn, agent: Name, here: Here, the_agent: T
     """Say after how many days payloads are erased."""
     await here.call(the_agent.set_retention, body.days, audit=line_of(who, "set retention", body.days))
     return await here.call(_described, here, agent, the_agent)
+
+
+@router.get("/agents/{agent}/descriptions", response_model=Descriptions)
+async def read_descriptions(agent: Name, the_agent: TheAgent, who: Reader) -> Json:
+    """What the agent's classes mean, for those that are described."""
+    return {"descriptions": the_agent.settings.descriptions}
+
+
+@router.put("/agents/{agent}/descriptions", response_model=Descriptions)
+async def set_descriptions(body: Descriptions, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
+    """Say what classes mean; the descriptions take the place of those told before."""
+    line = line_of(who, "described classes", len(body.descriptions))
+    await here.call(the_agent.describe_classes, body.descriptions, audit=line)
+    return {"descriptions": the_agent.settings.descriptions}
 
 
 @router.post("/agents/{agent}/erase", response_model=DoneOut)

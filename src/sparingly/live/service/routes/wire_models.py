@@ -132,6 +132,13 @@ class AgentIn(Strict):
     audit_rate: StrictFloat = Field(0.0, ge=0, le=1)
     reveal: Literal["after", "before", "never"] = "after"
     retention_days: Annotated[StrictInt | StrictFloat, Field(gt=0, lt=1e6)] | None = None
+    descriptions: dict[str, StrictStr] | None = Field(None, description="What classes mean, by name.")
+
+
+class Descriptions(Strict):
+    """What classes mean, by name, for those who choose among them."""
+
+    descriptions: dict[str, StrictStr] = Field(max_length=1000)
 
 
 class RevealIn(Strict):

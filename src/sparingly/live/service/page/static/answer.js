@@ -68,7 +68,10 @@ function draw(found) {
   if (found) hold(found.seconds_left);
   show($("question"), Boolean(found));
   show($("idle"), !found);
-  if (!found) return idle();
+  if (!found) {
+    document.body.classList.remove("picking");
+    return idle();
+  }
   document.title = document.title.replace(/^(\(1\) )?/, "(1) ");
   $("why").textContent = sentence(found.why);
   const guess = found.prediction;
@@ -78,10 +81,22 @@ function draw(found) {
     $("shown").replaceChildren(shown(found));
     $("shown").scrollTop = 0;
   }
-  keys = shortcuts(found.choices);
-  $("choices").replaceChildren(...found.choices.map(choice));
-  $("choices").dataset.many = found.choices.length > 6 ? "yes" : "no";
-  if (another) $("ask").focus({ preventScroll: true });
+  const veryMany = found.choices.length > SHORTCUTS.length;
+  document.body.classList.toggle("picking", veryMany);
+  show($("picker"), veryMany);
+  show($("choices"), !veryMany);
+  if (veryMany) pick(found.choices, found.likely ?? [], another, answer);
+  else drawChoices(found.choices);
+  const types = veryMany && matchMedia("(pointer: fine)").matches; // on a phone the keyboard would cover the question
+  if (another) $(types ? "typed" : "ask").focus({ preventScroll: true });
+}
+
+function drawChoices(choices) {
+  keys = shortcuts(choices);
+  $("choices").replaceChildren(...choices.map(choice));
+  $("choices").dataset.many = choices.length > 6 ? "yes" : "no";
+  const words = choices.flatMap((label) => String(label).split(/[\s_/.:-]+/));
+  $("choices").style.setProperty("--longest", `${Math.max(...words.map((word) => word.length)) + 1}ch`);
 }
 
 function idle() {
@@ -110,7 +125,8 @@ function choice(label, place) {
   const button = make("button", { type: "button", className: "choice" });
   if (key) button.append(make("kbd", { text: key.toUpperCase(), "aria-hidden": "true" }));
   if (key) button.setAttribute("aria-keyshortcuts", key);
-  button.append(make("span", { text: String(label) }));
+  if (describe(label)) button.title = describe(label);
+  button.append(make("span", {}, ...breakable(String(label))));
   button.addEventListener("click", () => answer(label));
   return button;
 }
@@ -161,6 +177,7 @@ function named(features, names) {
 }
 
 function answer(label) {
+  rememberClass(label);
   reply({ path: "/answer", label, said: `Your answer “${label}”`, words: (told) => verdict(label, told.prediction) });
 }
 
@@ -240,6 +257,7 @@ function undo() {
 function pressed(event) {
   if (!$("keys").checked || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
   if (event.target.closest("input:not([type=checkbox]), select, textarea")) return;
+  if (document.body.classList.contains("picking") && question) return beginTyping(event);
   const key = event.key.toLowerCase();
   const actions = { u: undo, s: () => $("skip").click(), d: () => $("unknown").click() };
   const place = keys.indexOf(key);
@@ -247,6 +265,17 @@ function pressed(event) {
   else if (question && place >= 0) answer(question.choices[place]);
   else return;
   event.preventDefault();
+}
+
+/** Among very many classes a letter is the beginning of a name, wherever it is typed. */
+function beginTyping(event) {
+  if (event.key.length === 1 && event.key !== " ") $("typed").focus(); // which then gets the letter
+}
+
+async function loadDescriptions() {
+  const { descriptions } = await call("GET", "/descriptions");
+  picker.descriptions = new Map(Object.entries(descriptions));
+  if (question) draw(question);
 }
 
 function rememberKeys() {
@@ -268,6 +297,7 @@ addEventListener("pagehide", () => {
 addEventListener("pageshow", (event) => event.persisted && act(next));
 rememberKeys();
 act(next);
+loadDescriptions().catch(() => {}); // they are a help, not a need
 listen(({ events: happened, open }) => {
   events = happened;
   counts({ open });

@@ -1,0 +1,46 @@
+"""A browser, and people who sign in with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.live.service.browsing import CHROMIUM
+
+
+@pytest.fixture(scope="session")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def url(served):
+    with served.on_a_socket() as url:
+        yield url
+
+
+@pytest.fixture
+def people(browser, served, url):
+    """Sign someone in; what a page complains about fails the test."""
+    contexts, complaints = [], []
+
+    def sign_in(role: str = "expert", **options):
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda told: complaints.append(told.text) if told.type == "error" else None)
+        page.goto(url)
+        page.get_by_label("Token").fill(served.tokens[role])
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url("**/agents/default/**")
+        return page
+
+    yield sign_in
+    for context in contexts:
+        context.close()
+    assert [c for c in complaints if "status of 409" not in c and "ERR_FAILED" not in c] == []

@@ -1,0 +1,157 @@
+"""The page among very many classes: type-ahead, groups, descriptions, by keyboard alone, on a phone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytest.importorskip("playwright")
+from playwright.sync_api import expect
+
+from tests.live.service.browsing import SIZES, eventually, needs_browser, press, violations
+
+pytestmark = needs_browser
+TOPICS = ["Account", "Banking", "Cards", "Cash", "Credit", "Delivery", "Fees", "Foreign", "Loans", "Savings"]
+MATTERS = ["balance", "blocked", "charged twice", "lost", "not_recognised", "pending", "refund", "stolen", "transfer"]
+BANKING = [f"{topic}/{matter}" for topic in TOPICS for matter in MATTERS]
+SINGLE = [f"matter {i} of its own" for i in range(58)] + ["n/a", "Überweisung"]
+CLASSES = [*BANKING, *SINGLE]
+DESCRIPTIONS = {"Cards/lost": "The customer cannot find the card.", "Cards/stolen": "Somebody else has the card."}
+
+
+def many_classes(served, classes, **settings):
+    """An agent of the name `many` with these classes, which asks about everything."""
+    told = {"n_features": 3, "strategy": "always_ask", "training": "inline", **settings}
+    return served.service.agents.create("many", classes=classes, **told)
+
+
+def open_page(people, **options):
+    page = people(**options)
+    page.goto(page.url.replace("default", "many"))
+    expect(page.locator("#typed")).to_be_visible()
+    return page
+
+
+def options(page):
+    return page.locator("#options").get_by_role("option")
+
+
+def type_in(page, text):
+    """Type once the next question is there; what is typed before it is no answer to it."""
+    expect(page.locator("body")).not_to_have_class(re.compile("busy"))
+    page.keyboard.type(text)
+
+
+def parts_out_of_view(page):
+    """Which of what a person needs lies outside the window, or is too small to be of use."""
+    return page.evaluate("""() => ["shown", "typed", "options", "unknown", "skip"].filter((id) => {
+        const box = document.getElementById(id).getBoundingClientRect();
+        const isInside = box.top >= 0 && box.left >= 0 && box.bottom <= innerHeight && box.right <= innerWidth;
+        return !isInside || box.height < 30;
+    })""")
+
+
+def test_typing_filters_and_enter_answers_by_keyboard_alone(served, people):
+    agent = many_classes(served, CLASSES, descriptions=DESCRIPTIONS)
+    for i in range(4):
+        agent.observe([i, 2, 3], payload="I cannot find my card since yesterday.")
+    page = open_page(people)
+    expect(page.locator("#typed")).to_be_focused()
+    expect(page.locator("#found")).to_have_text("150 classes")
+    press(page, "Enter")  # nothing is chosen yet
+    assert agent.stats().answered == 0
+    type_in(page, "lost ca")
+    expect(options(page)).to_have_text(["Cards/lost", "Cash/lost"])
+    expect(page.locator("#found")).to_have_text("2 of 150 classes")
+    expect(page.locator("#described")).to_have_text("The customer cannot find the card.")
+    assert violations(page) == []
+    press(page, "ArrowDown")
+    press(page, "Enter")
+    expect(page.locator("#last-text")).to_contain_text("You said Cash/lost.")
+    expect(page.locator("#typed")).to_have_value("")
+    recent = page.get_by_role("group", name="Recent")
+    expect(recent.get_by_role("option")).to_have_text(["Cash/lost"])
+    press(page, "Control+z")
+    expect(page.locator("#news")).to_have_text("Taken back. The question is open again.")
+    type_in(page, "uberw")
+    expect(options(page)).to_have_text(["Überweisung"])
+    press(page, "Escape")
+    expect(page.locator("#found")).to_have_text("150 classes")
+    type_in(page, "somebody")  # which only a description says
+    press(page, "Enter")
+    expect(page.locator("#last-text")).to_contain_text("You said Cards/stolen.")
+    type_in(page, "zebra")
+    expect(page.locator("#found")).to_have_text("No class has “zebra” in it")
+    press(page, "Enter")
+    press(page, "Tab")
+    expect(page.locator("#unknown")).to_be_focused()
+    press(page, "Tab")
+    press(page, "Enter")
+    expect(page.locator("#last-text")).to_have_text("Skipped: someone else will be asked.")
+    assert [(e.label, e.status) for e in agent.history()] == [("Cards/stolen", "answered"), *[(None, "open")] * 3]
+
+
+def test_classes_come_in_groups_if_their_names_say_so(served, people):
+    agent = many_classes(served, CLASSES, descriptions=DESCRIPTIONS)
+    agent.observe([1, 2, 3])
+    page = open_page(people)
+    page.locator("#ask").focus()
+    type_in(page, "c")  # a letter goes to the field from wherever it is typed
+    expect(page.locator("#typed")).to_have_value("c")
+    press(page, "Escape")
+    groups = page.locator("#options").get_by_role("group")
+    assert groups.evaluate_all("all => all.map((one) => one.getAttribute('aria-label'))") == [*TOPICS, "Others"]
+    cards = page.get_by_role("group", name="Cards")
+    assert cards.get_by_role("option").all_inner_texts() == MATTERS
+    assert cards.get_by_role("option", name="lost").get_attribute("title") == DESCRIPTIONS["Cards/lost"]
+    assert page.get_by_role("group", name="Others").get_by_role("option").all_inner_texts() == SINGLE
+    cards.get_by_role("option", name="lost").click()
+    expect(page.locator("#last-text")).to_contain_text("You said Cards/lost.")
+
+
+@pytest.mark.parametrize("height", [740, 400])
+def test_a_thousand_classes_on_a_phone_also_over_its_keyboard(served, people, height):
+    agent = many_classes(served, [f"a_class_with_the_number_{i}" for i in range(1000)])
+    for i in range(2):
+        agent.observe([i, 2, 3], payload="word " * 400)
+    page = open_page(people, viewport={"width": 360, "height": height}, has_touch=True, is_mobile=True)
+    expect(options(page)).to_have_count(1000)
+    assert parts_out_of_view(page) == []
+    page.locator("#typed").tap()
+    type_in(page, "765")
+    expect(options(page)).to_have_text(["a_class_with_the_number_765"])
+    assert options(page).bounding_box()["height"] >= 44
+    assert violations(page) == []
+    options(page).tap()
+    expect(page.locator("#last-text")).to_contain_text("You said a_class_with_the_number_765.")
+    expect(options(page)).to_have_count(1001)  # one of them also as a recent one
+    assert parts_out_of_view(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert agent.history()[0].label == "a_class_with_the_number_765"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_word_is_broken(served, people, size):
+    words = ["disappointment", "embarrassment", "anticipation", "joy", "card_payment_wrong_exchange_rate", "a b", "c"]
+    many_classes(served, words).observe([1, 2, 3])
+    page = people(viewport=SIZES[size])
+    page.goto(page.url.replace("default", "many"))
+    expect(page.locator("#choices button")).to_have_count(7)
+    broken = page.evaluate("""() => [...document.querySelectorAll("#choices span")].flatMap((name) =>
+        [...name.childNodes].filter((part) => part.nodeType === Node.TEXT_NODE).filter((part) => {
+            const range = document.createRange();
+            range.selectNodeContents(part);
+            return !part.data.includes(" ") && range.getClientRects().length > 1;
+        }).map((part) => part.data))""")
+    assert broken == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"]
+
+
+def test_descriptions_of_few_classes(served, people, url):
+    served.agent.observe([1, 2, 3])
+    served.agent.describe_classes({"cat": "It purrs."})
+    page = people("admin")
+    page.goto(f"{url}/agents/default/answer")
+    cat = page.locator("#choices").get_by_role("button", name="cat")
+    eventually(page, lambda: cat.get_attribute("title") == "It purrs.")
