@@ -11,7 +11,7 @@ import sparingly as sp
 from sparingly.learning import state_files
 from sparingly.strategies import Sparing
 from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
-from sparingly.strategies.sparing.purchase import Check, Offer, PurchaseRule
+from sparingly.strategies.sparing.purchase import Check, ExpectedCosts, Offer, PurchaseRule
 from sparingly.strategies.sparing.watch import Evidence, Watch
 from sparingly.strategies.sparing.worth import Worth
 
@@ -351,3 +351,16 @@ def test_any_module_serves():
     strategy = Sparing(sp.label_efficient(2), 4, network=lambda shape, n: torch.nn.Linear(shape[0], n), seed=0)
     play(strategy, X, y)
     assert np.mean(strategy.scores(X).argmax(1) == y) > 0.85
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 77])
+def test_expected_costs_do_not_depend_on_the_block(n_classes: int) -> None:
+    expectation = ExpectedCosts(sp.label_efficient(n_classes))
+    members = torch.rand(6, 40, n_classes, generator=torch.Generator().manual_seed(0)).softmax(2)
+    together = expectation(members)
+    for row in range(40):
+        alone = expectation(members[:, row : row + 1])
+        assert torch.equal(alone["probability"][0], together["probability"][row])
+        assert [alone[name][0] for name in ("risk", "value", "price")] == [
+            together[name][row] for name in ("risk", "value", "price")
+        ]

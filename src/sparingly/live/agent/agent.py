@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection
 
 from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.games import Game
@@ -25,7 +24,7 @@ from sparingly.live.agent.features import given_encoder, rows
 from sparingly.live.agent.leases import Lending
 from sparingly.live.agent.observations import ObserveCall
 from sparingly.live.agent.runtime import AgentRuntime
-from sparingly.live.agent.ticket_lifecycle import Change, answered, closed, meaning
+from sparingly.live.agent.ticket_lifecycle import closed
 from sparingly.live.agent.ticket_records import (
     SKIPPED,
     UNKNOWN,
@@ -42,6 +41,7 @@ from sparingly.live.store import export
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.migrations import WRITE_CHECK, write_meta
 from sparingly.live.store.store import Store, backend_of
+from sparingly.live.training.added_classes import checked_people
 from sparingly.live.training.decider import Learner
 from sparingly.strategies.strategy import Strategy
 
@@ -242,20 +242,30 @@ class Agent:
         *,
         expert: str | None = None,
         overrule: bool = False,
+        new_class: bool = False,
         audit: AuditLine | None = None,
     ) -> None:
         """Tell the true class: late, out of order, again; a different class than before is a correction.
 
         A named expert whose lease has run out is refused, and so is one who corrects another's answer, unless they
-        `overrule` the others, as an admin may. `audit`, here and below, is kept if the call is, in one transaction.
+        `overrule` the others, as an admin may. With `new_class` a label that is no class yet becomes one. `audit`, here
+        and below, is kept if the call is, in one transaction.
         """
-        classes, game = self.classes, self.settings.game
+        self._runtime.answer(ticket_id, label, expert, overrule, new_class, audit)
 
-        def rule(connection: Connection, row: Any, now: float) -> Change | None:
-            said = meaning(game, classes, row.action, label)
-            return answered(connection, row, said, expert, now, overrule)
+    def add_class(
+        self, label: Label, *, cost: float | None = None, expert: str | None = None, audit: AuditLine | None = None
+    ) -> None:
+        """Take on a class that was not known before; nothing that was learned is lost.
 
-        self._runtime.change(ticket_id, rule, audit)
+        `cost` is that of every mistake about it, the largest that there is if left out. The strategy must be one that
+        can grow: "sparing" or "neural_cbp".
+        """
+        self._runtime.add_class(label, cost, expert, audit)
+
+    def allow_new_classes(self, people: Sequence[str], *, audit: AuditLine | None = None) -> None:
+        """Say whose answers may name new classes, besides admins': people by name, or `["*"]` for everyone's."""
+        self._runtime.change_settings({"may_add_classes": checked_people(people)}, audit)
 
     def skip(self, ticket_id: str, *, expert: str | None = None, audit: AuditLine | None = None) -> None:
         """Close a question without an answer; a named expert's skip leaves it open for the others."""

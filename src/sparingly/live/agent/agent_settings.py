@@ -81,6 +81,10 @@ class AgentSettings:
     fields: Mapping[str, Any] | None = None
     descriptions: Mapping[str, str] = field(default_factory=dict)
     """What classes mean, by name."""
+    added: int = 0
+    """How many of the classes were added after it was made; they are the last."""
+    may_add_classes: tuple[str, ...] = ()
+    """Who may add classes besides admins: people's names, or "*"."""
 
     @cached_property
     def game(self) -> Game:
@@ -89,6 +93,28 @@ class AgentSettings:
     @cached_property
     def schema(self) -> Schema:
         return Schema(self.shape, self.names, None if self.fields is None else RowSchema.from_dict(self.fields))
+
+    @property
+    def original(self) -> AgentSettings:
+        """The settings with the classes that the agent was made with."""
+        if not self.added:
+            return self
+        n = len(self.classes) - self.added
+        return self.with_game(self.classes[:n], self.game.of_first_classes(n))
+
+    def with_game(self, classes: Sequence[Label], game: Game) -> AgentSettings:
+        """The settings with other classes, and the game that has them."""
+        changed = replace(
+            self,
+            classes=tuple(classes),
+            costs=tuple(map(tuple, game.costs.tolist())),
+            feedback=tuple(tuple(row) for row in game.feedback),
+            actions=game.actions,
+            outcomes=game.outcomes,
+            added=self.added + len(classes) - len(self.classes),
+        )
+        vars(changed)["game"] = game  # the cached property would make the same game again
+        return changed
 
     def with_schema(self, schema: Schema) -> AgentSettings:
         table = schema.table
@@ -124,8 +150,9 @@ class AgentSettings:
 
     def differs(self, other: AgentSettings) -> str | None:
         """The first setting, in words, in which an agent made with `other` would not be this one."""
+        mine = self.original if self.added and len(other.classes) < len(self.classes) else self
         for name in ("classes", "costs", "feedback", "strategy", "options", "seed", "audit_rate", "horizon"):
-            ours, theirs = getattr(self, name), getattr(other, name)
+            ours, theirs = getattr(mine, name), getattr(other, name)
             if ours != theirs:
                 return f"{name} is {_listed(ours)}, not {_listed(theirs)}"
         rows_differ = _rows_differ(self, other)
@@ -295,7 +322,8 @@ def choose_strategy(game: Game, shape: tuple[int, ...] | None, options: Mapping[
 
 
 def maker(settings: AgentSettings, instance: Strategy | None) -> Callable[[], Strategy]:
-    """A function that makes the strategy as it was before the first observation."""
+    """A function that makes the strategy as it was before the first observation, and before any class was added."""
+    settings = settings.original
     if instance is not None:
         template = copy.deepcopy(instance)
         return lambda: copy.deepcopy(template)

@@ -23,10 +23,11 @@ from sparingly.live.agent.features import Schema
 from sparingly.live.agent.observations import Observation, ObserveCall
 from sparingly.live.agent.pacing import Spending
 from sparingly.live.agent.queries import AgentQueries
-from sparingly.live.agent.ticket_records import Ticket
+from sparingly.live.agent.ticket_records import Label, Ticket
 from sparingly.live.store import audit_outbox, erasure
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.store import Store
+from sparingly.live.training import added_classes
 from sparingly.live.training.background import choose_decider
 from sparingly.live.training.decider import Decider
 from sparingly.strategies.strategy import Strategy
@@ -127,6 +128,7 @@ class AgentRuntime:
         """A transaction that reads."""
         self._check_open()
         with self.store.reading() as connection:
+            self._refresh_classes(connection)
             yield connection
 
     @contextmanager
@@ -135,7 +137,12 @@ class AgentRuntime:
         with self.lock:
             self._check_open()
             with self.store.writing() as connection:
+                self._refresh_classes(connection)
                 yield connection
+
+    def _refresh_classes(self, connection: Connection) -> None:
+        if self.store.backend.is_shared:
+            added_classes.refresh(connection, self.store)
 
     def change(
         self,
@@ -149,6 +156,7 @@ class AgentRuntime:
             self._check_open()
             now = self.clock()
             with self.store.writing() as connection:
+                self._refresh_classes(connection)
                 row = ticket_lifecycle.find(connection, ticket_id)
                 if row.erased == erasure.EVERYTHING:
                     raise ConflictError(f"ticket {row.id!r} was erased: nothing can be done with it")
@@ -188,6 +196,50 @@ class AgentRuntime:
             if new:
                 self._learn(head)
             return len(new)
+
+    def answer(
+        self,
+        ticket_id: str,
+        label: Any,
+        expert: str | None,
+        overrule: bool,
+        new_class: bool,
+        audit: AuditLine | None,
+    ) -> None:
+        """Write an answer, with the class that it names if that may be new, in one transaction, and learn from it."""
+        grown: list[AgentSettings] = []
+
+        def rule(connection: Connection, row: Any, now: float) -> ticket_lifecycle.Change | None:
+            settings = self.store.settings
+            if new_class and added_classes.unknown(settings, label):
+                settings = added_classes.write(connection, self.store, label, None, expert, now)
+                grown.append(settings)
+                row = ticket_lifecycle.find(connection, ticket_id)
+            said = ticket_lifecycle.meaning(settings.game, settings.classes, row.action, label)
+            return ticket_lifecycle.answered(connection, row, said, expert, now, overrule)
+
+        with self.lock:
+            if new_class and added_classes.unknown(self.store.settings, label):
+                added_classes.check_grows(self.store.settings, self._instance, label)
+            self.change(ticket_id, rule, audit)
+            for settings in grown:
+                self.store.settings = settings
+
+    def add_class(self, label: Label, cost: float | None, expert: str | None, audit: AuditLine | None) -> None:
+        """Take on a class that was not known before."""
+        with self.lock:
+            self._check_open()
+            added_classes.check_grows(self.store.settings, self._instance, label, cost)
+            now = self.clock()
+            with self.writing() as connection:
+                settings = added_classes.write(connection, self.store, label, cost, expert, now)
+                if audit is not None:
+                    audit_outbox.add(connection, audit, None, now)
+                head = self.store.head(connection)
+            self.store.settings = settings
+            self.has_audit_lines |= audit is not None
+            if settings.shape is not None:
+                self._learn(head)
 
     def erase(self, ticket_ids: Sequence[str], audit: AuditLine | None) -> None:
         """Erase what tickets show of a person, unlearn it, and overwrite it on disk."""
@@ -270,6 +322,7 @@ class AgentRuntime:
         decider = self.decider
         try:
             with self.store.writing() as connection:
+                self._refresh_classes(connection)
                 head = self.store.head(connection)
                 decider.follow(connection, head)
                 there = observations.known(connection, requests)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, Double, and_, case, cast, func, select
 
 from sparingly.live.agent.ticket_records import ANSWERED
-from sparingly.live.store.journal import count_taught
+from sparingly.live.store.journal import CLASS_ADDED, count_taught
 from sparingly.live.store.tables import journal, tickets
 
 MOST = 1024
@@ -65,6 +65,8 @@ class TicketCounts:
         with self._lock:
             if head <= self._seen:
                 return
+            if self._seen and _classes_added(connection, self._seen, head):
+                self._blocks, self._seen = {}, 0  # the questions have other numbers now
             while head > MOST * self._size:
                 self._grow()
             found: dict[int, list[Group]] = {}
@@ -105,6 +107,11 @@ class TicketCounts:
             pairs.setdefault(block // 2, []).extend(groups)
         self._blocks = {block: merged(groups) for block, groups in pairs.items()}
         self._size *= 2
+
+
+def _classes_added(connection: Connection, after: int, upto: int) -> bool:
+    added = and_(journal.c.seq > after, journal.c.seq <= upto, journal.c.kind == CLASS_ADDED)
+    return connection.execute(select(journal.c.seq).where(added).limit(1)).first() is not None
 
 
 def merged(groups: Iterable[Group]) -> list[Group]:

@@ -18,7 +18,16 @@ from sparingly.learning import state_files
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.ticket_records import ANSWERED, SKIPPED
 from sparingly.live.store import snapshots as states
-from sparingly.live.store.journal import CORRECTED, ERASED, OBSERVED, REOPENED, TAUGHT, count_taught, taught_labels
+from sparingly.live.store.journal import (
+    CLASS_ADDED,
+    CORRECTED,
+    ERASED,
+    OBSERVED,
+    REOPENED,
+    TAUGHT,
+    count_taught,
+    taught_labels,
+)
 from sparingly.live.store.salvage import salvage
 from sparingly.live.store.store import Store
 from sparingly.live.store.tables import features_dropped_upto, journal, observations, snapshots, tickets
@@ -105,6 +114,8 @@ def _states_in_journal(connection: Connection) -> dict[int, tuple[str | None, in
         select(journal.c.kind, journal.c.ticket, journal.c.label, journal.c.expert).order_by(journal.c.seq)
     )
     for kind, ticket, label, expert in rows:
+        if kind == CLASS_ADDED:
+            continue
         if kind in (OBSERVED, REOPENED):
             found[ticket] = (None, None)
         elif kind == CORRECTED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -9,13 +10,18 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Dialect, Table, and_, func, select
+from sqlalchemy import Connection, Dialect, Table, and_, func, or_, select
 
 from sparingly.live.agent.features import Vector
+from sparingly.live.store.migrations import meta
 from sparingly.live.store.tables import journal, observations, taught
 
 OBSERVED, CORRECTED, REOPENED, ERASED, TAUGHT = "observed", "corrected", "reopened", "erased", "taught"
+CLASS_ADDED = "class added"
 """The kinds of event; the others are the statuses that they lead to."""
+
+ADDED_CLASSES = "added_classes"
+"""The key of the classes that were added in the table `meta`."""
 
 CHUNK = 512
 
@@ -33,6 +39,8 @@ class Event:
     x: bytes | None
     told: tuple[tuple[bytes, int], ...] = ()
     """Of labels that nobody was asked for: the features and the class of each."""
+    new_class: tuple[str, float] | None = None
+    """The class that was added, and what a mistake about it costs."""
 
     @property
     def teaches(self) -> bool:
@@ -59,14 +67,14 @@ def append(connection: Connection, events: Sequence[Mapping[str, Any]]) -> None:
 def events(connection: Connection, after: int, upto: int) -> list[Event]:
     """The next events for a learner, in order, at most a chunk of them."""
     found = _EVENTS.where(and_(journal.c.seq > after, journal.c.seq <= upto)).order_by(journal.c.seq).limit(CHUNK)
-    return [_with_labels(connection, Event(*row)) for row in connection.execute(found).all()]
+    return [_completed(connection, Event(*row)) for row in connection.execute(found).all()]
 
 
 def taught_labels(connection: Connection, after: int, upto: int) -> list[Event]:
     """The events that teach labels nobody was asked for."""
     within = and_(journal.c.seq > after, journal.c.seq <= upto, journal.c.kind == TAUGHT)
     found = connection.execute(_EVENTS.where(within).order_by(journal.c.seq)).all()
-    return [_with_labels(connection, Event(*row)) for row in found]
+    return [_completed(connection, Event(*row)) for row in found]
 
 
 def count_taught(connection: Connection) -> int:
@@ -75,9 +83,11 @@ def count_taught(connection: Connection) -> int:
 
 
 def teaching(connection: Connection, after: int, upto: int) -> list[Event]:
-    """The answers and corrections among the events."""
-    within = and_(journal.c.seq > after, journal.c.seq <= upto, journal.c.symbol.is_not(None))
-    return [Event(*row) for row in connection.execute(_EVENTS.where(within).order_by(journal.c.seq))]
+    """The answers and corrections among the events, labels nobody was asked for, and classes that were added."""
+    tells = or_(journal.c.symbol.is_not(None), journal.c.kind.in_([TAUGHT, CLASS_ADDED]))
+    within = and_(journal.c.seq > after, journal.c.seq <= upto, tells)
+    found = connection.execute(_EVENTS.where(within).order_by(journal.c.seq)).all()
+    return [_completed(connection, Event(*row)) for row in found]
 
 
 def count_observed(connection: Connection, after: int, upto: int) -> int:
@@ -100,7 +110,15 @@ def rewrites(connection: Connection, position: int, upto: int) -> bool:
     return connection.execute(found.limit(1)).first() is not None
 
 
-def _with_labels(connection: Connection, event: Event) -> Event:
+def added_classes(connection: Connection) -> dict[int, tuple[str, float]]:
+    """The classes that were added, by the event, in order: the name, and what a mistake about it costs."""
+    value = connection.execute(select(meta.c.value).where(meta.c.key == ADDED_CLASSES)).scalar()
+    return {} if value is None else {int(seq): (str(name), float(cost)) for seq, name, cost in json.loads(value)}
+
+
+def _completed(connection: Connection, event: Event) -> Event:
+    if event.kind == CLASS_ADDED:
+        return replace(event, new_class=added_classes(connection)[event.seq])
     if event.kind != TAUGHT:
         return event
     told = select(taught.c.x, taught.c.label).where(taught.c.event == event.seq).order_by(taught.c.place)

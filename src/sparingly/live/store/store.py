@@ -130,7 +130,7 @@ class Store:
 
     def complete_schema(self, connection: Connection, block: Sequence[Any], encoder: TextEncoder | None) -> None:
         """Take what the schema does not know yet from these observations, unless another process has done so."""
-        settings = AgentSettings.from_json(read_meta(connection, "settings"))
+        settings = self.read_settings(connection)
         completed = settings.with_schema(settings.schema.complete(block, encoder or settings.encoder))
         if completed.names is not None and settings.names is None and self.head(connection):
             raise AgentError(f"feature {completed.names[0]!r} is named, but the first observation had no names")
@@ -151,9 +151,13 @@ class Store:
                 changed = self.write_settings(connection, now)
             self.settings = changed
 
+    def read_settings(self, connection: Connection) -> AgentSettings:
+        """The settings as they are in the database."""
+        return AgentSettings.from_json(read_meta(connection, "settings"))
+
     def write_settings(self, connection: Connection, now: dict[str, Any]) -> AgentSettings:
         """Write changed settings; returns all of them, which count once the transaction has ended."""
-        changed = replace(AgentSettings.from_json(read_meta(connection, "settings")), **now)
+        changed = replace(self.read_settings(connection), **now)
         write_meta(connection, "settings", changed.to_json())
         return changed
 

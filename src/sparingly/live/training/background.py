@@ -18,6 +18,7 @@ from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.features import Vector
 from sparingly.live.store import snapshots
 from sparingly.live.store.store import Store
+from sparingly.live.training import added_classes
 from sparingly.live.training.decider import (
     EVERY,
     Decider,
@@ -169,7 +170,9 @@ class BackgroundDecider:
         self._keep_if_due()
 
     def _adopt(self, position: int, state: bytes) -> None:
-        self._arrived = (position, self._make().load_state_dict(state_files.load(state)))
+        with self._store.reading() as connection:
+            strategy = added_classes.grow_to(self._make(), connection, position)
+        self._arrived = (position, strategy.load_state_dict(state_files.load(state)))
         self._latest = (position, state)
 
     def _keep_if_due(self, at_once: bool = False) -> None:

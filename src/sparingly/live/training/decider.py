@@ -22,6 +22,7 @@ from sparingly.live.store.erasure import NO_FEATURES
 from sparingly.live.store.journal import Event
 from sparingly.live.store.store import Store
 from sparingly.live.store.tables import features_dropped_upto
+from sparingly.live.training import added_classes
 from sparingly.strategies.strategy import Decision, Strategy
 
 log = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class Learner:
     def restore(cls, make: Callable[[], Strategy], connection: Connection) -> Learner:
         """The learner of the last good snapshot; `catch_up` brings it to the head."""
         for position, state in snapshots.valid(connection):
-            return cls(make().load_state_dict(state), position)
+            return cls(added_classes.grow_to(make(), connection, position).load_state_dict(state), position)
         dropped = features_dropped_upto(connection)
         if dropped:
             raise DamagedError(
@@ -125,6 +126,10 @@ class Learner:
     def state(self) -> bytes:
         return state_files.dump(self.strategy.state_dict())
 
+    def add_class(self, name: str, cost: float) -> None:
+        with one_thread():
+            self.strategy.add_class(name, cost)
+
     def _see(self, events: Sequence[Event]) -> None:
         waiting: list[Vector] = []
         for event in events:
@@ -142,6 +147,10 @@ class Learner:
                 self.decide(waiting, replayed=True)
                 waiting = []
                 self.teach(event)
+            elif event.new_class is not None:
+                self.decide(waiting, replayed=True)
+                waiting = []
+                self.add_class(*event.new_class)
         self.decide(waiting, replayed=True)
 
     def _features(self, event: Event) -> Vector:
@@ -266,10 +275,12 @@ class FollowingDecider:
         assert self._strategy is not None
         if self._position != head:
             self._strategy.advance(journal.count_observed(connection, self._position, head))
-            for event in journal.taught_labels(connection, self._position, head):
-                Learner(self._strategy).teach(event)
             for event in journal.teaching(connection, self._position, head):
-                if event.x and event.action is not None and event.symbol is not None:
+                if event.kind == journal.TAUGHT:
+                    Learner(self._strategy).teach(event)
+                elif event.new_class is not None:
+                    self._strategy.add_class(*event.new_class)
+                elif event.x and event.action is not None and event.symbol is not None:
                     symbol = self._strategy.game.symbols(event.action)[event.symbol]
                     self._strategy.learn(journal.vector(event.x, self._strategy.shape), event.action, symbol)
             self._position = head

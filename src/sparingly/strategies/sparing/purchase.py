@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from sparingly.games import Game
+from sparingly.learning.row_independence import pad_block, row_independent_product
 from sparingly.strategies.sparing.worth import Worth
 from sparingly.strategies.strategy import Why
 
@@ -63,20 +64,32 @@ class ExpectedCosts:
         `value`, the disagreement, is what knowing which member is right would save: the cost of announcing by their
         mean, less the mean of what it would be by each alone.
         """
-        mean = members.mean(0)
-        risk, cheapest = (mean @ self.costs.T).min(1)
-        informed = (members @ self.costs.T).amin(2).mean(0)
+        mean = _mean(members)
+        risk, cheapest = _product(mean, self.costs.T).min(1)
+        informed = _mean(_product(members.flatten(0, 1), self.costs.T).amin(1).view(len(members), -1))
         return {
             "probability": mean,
             "cheapest": cheapest.tolist(),
             "risk": risk.tolist(),
             "value": (risk - informed).clamp(min=0).tolist(),
-            "price": (mean @ self._price).tolist(),
+            "price": _product(mean, self._price[:, None])[:, 0].tolist(),
         }
 
     def outcome(self, symbol: int) -> int:
         """The class that the expert's symbol (its index) stands for."""
         return self._classes[symbol]
+
+
+def _mean(members: Tensor) -> Tensor:
+    """The mean over the first axis; torch's own sums in another order with the size of the others."""
+    total = members[0]
+    for member in members[1:]:
+        total = total + member
+    return total / len(members)
+
+
+def _product(X: Tensor, W: Tensor) -> Tensor:
+    return row_independent_product(pad_block(X), W)[: len(X)]
 
 
 @dataclass(frozen=True, slots=True)
