@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sparingly.live.agent.ticket_records import Ticket as Ticket
     from sparingly.live.client.client import AsyncClient as AsyncClient
     from sparingly.live.client.client import Client as Client
+    from sparingly.live.model.exported_model import load_model as load_model
     from sparingly.strategies import NeuralCBP as NeuralCBP
     from sparingly.strategies import Sparing as Sparing
     from sparingly.strategies.strategy import Assessment as Assessment
@@ -44,6 +45,7 @@ _HOME = {
     "AsyncClient": "live.client.client",
     "Client": "live.client.client",
     "Ticket": "live.agent.ticket_records",
+    "load_model": "live.model.exported_model",
     "CallLimits": "experts",
     "Expert": "experts",
     "FunctionExpert": "experts",

@@ -210,3 +210,28 @@ def test_labels_from_a_file_are_taught(sparingly, path: Path) -> None:  # type: 
     code, _, said = sparingly("teach", place, str(path.with_name("absent.csv")))
     assert code != 0
     assert "absent.csv" in said
+
+
+def test_observe_reads_a_file_as_it_comes_and_predict_uses_the_model(sparingly, path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+    place, known, new = str(path), path.with_name("known.csv"), path.with_name("new.csv")
+    known.write_bytes("größe;art;id\n1,5;klein;a\n9,25;groß;b\n2,0;klein;c\n".encode("cp1252"))
+    new.write_bytes("größe;bild;id\n8,75;ein Haus;x\n".encode("cp1252"))
+    sparingly("create", place, "--classes", "klein,groß", "--strategy", "never_ask")
+    assert "3 labels taught" in sparingly("teach", place, str(known), "--target", "art")[1]
+    ticket = json.loads(sparingly("observe", place, str(new), "--payload", "bild")[1])
+    assert (ticket["id"], set(ticket["probabilities"])) == ("x", {"klein", "groß"})
+    code, _, said = sparingly("observe", place, str(new), "--payload", "foto")
+    assert code != 0
+    assert "no column 'foto'" in said
+    model = str(path.with_name("sizes.model"))
+    assert sparingly("export-model", place, model)[1] == f"{model}: a model with 2 classes\n"
+    with pytest.raises(SystemExit) as left:
+        main(["predict", model, "--data", str(new)])
+    assert not left.value.code
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[0] == "id,prediction,klein,groß"
+    assert shown.out.splitlines()[1].startswith("x,klein,")
+    assert "left out: bild" in shown.err
+    with pytest.raises(SystemExit):
+        main(["predict", model, "--data", str(new), "--out", str(path.with_name("out.csv"))])
+    assert path.with_name("out.csv").read_text().splitlines() == shown.out.splitlines()

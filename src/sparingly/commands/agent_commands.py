@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,18 +73,18 @@ def create(
 @agent.command()
 def observe(
     place: Place,
-    source: Annotated[
-        str | None, typer.Option("--format", help="csv or jsonl; otherwise the first line tells.")
-    ] = None,
+    source: Annotated[str | None, typer.Argument(metavar="DATA", help="A file; otherwise standard input.")] = None,
+    kind: Annotated[str | None, typer.Option("--format", help="csv or jsonl; otherwise the first line tells.")] = None,
+    payload: Annotated[str | None, typer.Option(help="The column that people are shown instead of the row.")] = None,
     id: Annotated[str, typer.Option(help="The column or key that holds the caller's own id.")] = "id",
     batch: Annotated[int, typer.Option(help="Observations that are written together.", min=1)] = 100,
 ) -> None:
-    """Read observations from standard input, CSV with a header or JSON lines; write their tickets as JSON lines."""
-    from sparingly.commands.input_formats import batches, read_rows
+    """Observe the rows of a file or of standard input, CSV or JSON lines; write their tickets as JSON lines."""
+    from sparingly.commands.input_formats import batches, open_rows
     from sparingly.live.agent.agent import Agent
 
-    with Agent.open(place) as opened:
-        for block in batches(read_rows(sys.stdin, source, id), batch):
+    with open_rows(source, kind, id, payload) as rows, Agent.open(place) as opened:
+        for block in batches(rows, batch):
             tickets = opened.observe_many(
                 [one.features for one in block], ids=[one.id for one in block], payloads=[one.payload for one in block]
             )
@@ -104,12 +101,12 @@ def teach(
     id: Annotated[str, typer.Option(help="The column or key that holds the caller's own id.")] = "id",
 ) -> None:
     """Teach an agent labels that are there already: learned at once, free, counted apart from questions."""
-    from sparingly.commands.input_formats import class_of, read_rows, with_labels
+    from sparingly.commands.input_formats import class_of, open_rows, with_labels
     from sparingly.live.agent.agent import Agent
 
     place, source = ("agent.db", place) if source is None else (place, source)
-    with _lines(source) as lines, Agent.open(place) as opened:
-        every = list(with_labels(read_rows(lines, kind, id), target))
+    with open_rows(source, kind, id) as rows, Agent.open(place) as opened:
+        every = list(with_labels(rows, target))
         known = [row for row in every if row.label is not None]
         labels = [class_of(row.label, opened.classes) for row in known]
         count = opened.teach([row.features for row in known], labels, ids=[row.id for row in known])
@@ -178,6 +175,16 @@ def export(place: Place, target: Annotated[Path, typer.Argument(help="A .csv or 
         count = exports.write(target, exports.columns(store.settings), exports.labelled(connection, store.settings))
     store.close()
     typer.echo(f"{target}: {count} labelled observations")
+
+
+@agent.command("export-model")
+def export_model(place: Place, target: Annotated[Path, typer.Argument(help="The model's file.")]) -> None:
+    """Write what the agent has learned to a file for `sparingly predict` and `sp.load_model`."""
+    from sparingly.live.agent.agent import Agent
+
+    with Agent.open(place) as opened:
+        opened.export_model(target)
+    typer.echo(f"{target}: a model with {len(opened.classes)} classes")
 
 
 @agent.command()
@@ -267,16 +274,6 @@ def delete(
         typer.confirm(f"delete agent {name} of {store} for good?", abort=True)
     gone = Agents(_database(store)).delete(name, Operator.current())
     typer.echo(f"{name} is deleted" if gone else f"{name} is deleted as soon as the service that runs lets go of it")
-
-
-@contextmanager
-def _lines(source: str | None) -> Iterator[Iterable[str]]:
-    """The lines of a file, or those of standard input."""
-    if source in (None, "-"):
-        yield sys.stdin
-        return
-    with Path(str(source)).open(newline="", encoding="utf-8-sig") as file:
-        yield file
 
 
 def _change_state(name: str, what: str, store: str) -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from sparingly.encoders.csv_format import CsvFormat, decimal_mark, plain_number
+from sparingly.encoders.encoding_errors import EncodingError
 from sparingly.encoders.fields import reads_as_number
 from sparingly.live.agent.errors import AgentError
 
@@ -23,7 +29,34 @@ class InputRow:
     label: Any = None
 
 
-def read_rows(source: Iterable[str], kind: str | None = None, id_name: str = "id") -> Iterator[InputRow]:
+@contextmanager
+def open_rows(
+    source: str | None, kind: str | None = None, id_name: str | None = "id", payload: str | None = None
+) -> Iterator[Iterator[InputRow]]:
+    """The observations of a file, or of standard input if there is none or it is called -.
+
+    How a CSV file is written is found out from all of it; of standard input, which may go on for days, from its header.
+    """
+    if source in (None, "-"):
+        yield read_rows(sys.stdin, kind, id_name, payload=payload)
+        return
+    path = Path(str(source))
+    try:
+        found, text = CsvFormat().read(path.read_bytes())
+    except EncodingError as error:
+        raise AgentError(f"{path}: {error}") from None
+    yield read_rows(io.StringIO(text, newline=""), kind, id_name, payload=payload, form=found, text=text)
+
+
+def read_rows(
+    source: Iterable[str],
+    kind: str | None = None,
+    id_name: str | None = "id",
+    *,
+    payload: str | None = None,
+    form: CsvFormat | None = None,
+    text: str | None = None,
+) -> Iterator[InputRow]:
     """The observations of a stream.
 
     A JSON line is a list of features, an object of features by name, a text, or an object with "features", and perhaps
@@ -43,7 +76,10 @@ def read_rows(source: Iterable[str], kind: str | None = None, id_name: str = "id
     if kind not in ("csv", "jsonl"):
         raise AgentError(f"format {kind!r} is unknown: give csv or jsonl")
     every = itertools.chain([first], lines)
-    return _csv(every, id_name) if kind == "csv" else _jsonl(every, id_name)
+    if kind == "jsonl":
+        return _jsonl(every, id_name, payload)
+    form = form or CsvFormat().of_lines([first])
+    return _csv(every, id_name, payload, form, _with_decimal_commas(text, form))
 
 
 def with_labels(rows: Iterable[InputRow], target: str) -> Iterator[InputRow]:
@@ -54,7 +90,10 @@ def with_labels(rows: Iterable[InputRow], target: str) -> Iterator[InputRow]:
     """
     for number, row in enumerate(rows, start=1):
         if not isinstance(row.features, dict) or target not in row.features:
-            raise AgentError(f"row {number} has no column {target!r}")
+            if row.label is None:
+                raise AgentError(f"row {number} has no column {target!r}")
+            yield row
+            continue
         features = {name: value for name, value in row.features.items() if name != target}
         yield replace(row, features=features, label=row.features[target])
 
@@ -76,24 +115,54 @@ def batches(rows: Iterable[InputRow], size: int) -> Iterator[list[InputRow]]:
         yield batch
 
 
-def _csv(lines: Iterable[str], id_name: str) -> Iterator[InputRow]:
-    for number, row in enumerate(csv.DictReader(lines), start=2):
+def _csv(
+    lines: Iterable[str], id_name: str | None, payload: str | None, form: CsvFormat, commas: set[str]
+) -> Iterator[InputRow]:
+    for number, row in enumerate(_reader(lines, form), start=2):
         if None in row or None in row.values():
             raise AgentError(f"line {number} has more or fewer fields than the header")
-        name = row.pop(id_name, None)
-        yield InputRow({key: _cell(value) for key, value in row.items()}, name)
+        told = {str(key).strip(): value for key, value in row.items()}
+        name = told.pop(id_name, None) if id_name is not None else None
+        shown = _payload_of(told, payload, number)
+        cells = {key: _cell(plain_number(v, ",") if key in commas else v) for key, v in told.items()}
+        yield InputRow(cells, name, shown)
 
 
-def _jsonl(lines: Iterable[str], id_name: str) -> Iterator[InputRow]:
+def _reader(lines: Iterable[str], form: CsvFormat) -> csv.DictReader[str]:
+    return csv.DictReader(lines, delimiter=form.separator or ",", quotechar=form.quote or '"', skipinitialspace=True)
+
+
+def _with_decimal_commas(text: str | None, form: CsvFormat) -> set[str]:
+    """The columns of a whole file whose numbers have a decimal comma."""
+    if text is None or form.separator == ",":
+        return set()
+    columns: dict[str, list[str]] = {}
+    for row in _reader(io.StringIO(text, newline=""), form):
+        for key, value in row.items():
+            if isinstance(value, str) and value.strip():
+                columns.setdefault(str(key).strip(), []).append(value)
+    return {key for key, cells in columns.items() if decimal_mark(cells, form.separator or ",") == ","}
+
+
+def _payload_of(row: dict[str, Any], payload: str | None, number: int) -> Any:
+    if payload is None:
+        return None
+    if payload not in row:
+        raise AgentError(f"line {number} has no column {payload!r} for the payload")
+    return row.pop(payload) or None
+
+
+def _jsonl(lines: Iterable[str], id_name: str | None, payload: str | None) -> Iterator[InputRow]:
     for number, line in enumerate(lines, start=1):
         try:
             value = json.loads(line)
         except json.JSONDecodeError as error:
             raise AgentError(f"line {number} is not JSON: {error}") from None
         if isinstance(value, dict) and "features" in value:
-            yield InputRow(value["features"], value.get(id_name), value.get("payload"))
+            yield InputRow(value["features"], value.get(id_name), value.get(payload or "payload"), value.get("label"))
         elif isinstance(value, dict):
-            yield InputRow({key: one for key, one in value.items() if key != id_name}, value.get(id_name))
+            shown = _payload_of(value, payload, number)
+            yield InputRow({key: one for key, one in value.items() if key != id_name}, value.get(id_name), shown)
         else:
             yield InputRow(value)
 

@@ -17,6 +17,7 @@ from sparingly.commands import service_commands as service
 from sparingly.commands.agent_commands import agent
 from sparingly.commands.demo_command import demo
 from sparingly.commands.game_command import game
+from sparingly.commands.predict_command import predict
 from sparingly.commands.simulate_command import simulate
 from sparingly.commands.strategies_command import strategies
 
@@ -28,6 +29,7 @@ app.command()(strategies)
 app.command()(demo)
 experiments.register(app)
 app.add_typer(agent, name="agent")
+app.command()(predict)
 service.register(app, routers=["sparingly.adapters.label_studio"])
 app.command()(simulate)
 

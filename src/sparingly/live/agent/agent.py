@@ -361,6 +361,10 @@ class Agent:
         with self._runtime.reading() as connection:
             return export.write(path, export.columns(self.settings), export.labelled(connection, self.settings))
 
+    def export_model(self, path: str | os.PathLike[str]) -> None:
+        """Write what it has learned to a file that only predicts: `sp.load_model(path).predict(rows)`."""
+        self._runtime.export_model(path)
+
     def stats(self) -> Statistics:
         """How it is doing: counts, costs, and how often its announcements are right."""
         return self._runtime.queries.stats()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from sparingly.live.agent.observations import Observation, ObserveCall
 from sparingly.live.agent.pacing import Spending
 from sparingly.live.agent.queries import AgentQueries
 from sparingly.live.agent.ticket_records import Label, Ticket
+from sparingly.live.model.exported_model import write_model
 from sparingly.live.store import audit_outbox, erasure
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.store import Store
@@ -365,6 +367,14 @@ class AgentRuntime:
         with self.lock, self.reading() as connection:
             self.decider.follow(connection, self.store.head(connection))
             return self.decider.scores(read)
+
+    def export_model(self, path: str | os.PathLike[str]) -> None:
+        """Write what has been learned by now to a file that only predicts."""
+        if self.store.settings.shape is None:
+            raise AgentError("there is nothing to export yet: the agent has neither observed nor been taught anything")
+        with self.lock, self.reading() as connection:
+            self.decider.follow(connection, self.store.head(connection))
+            write_model(path, self.store.settings, self.decider.strategy)
 
     def _complete_schema(self, block: Sequence[Any]) -> None:
         """Learn what an observation is from the first ones, once; later, the words that are new."""

@@ -91,6 +91,10 @@ class BackgroundDecider:
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self._follower.scores(X)
 
+    @property
+    def strategy(self) -> Strategy:
+        return self._follower.strategy
+
     def commit(self, head: int) -> None:
         self._follower.commit(head)
         self._wake(head)

@@ -175,6 +175,10 @@ class Decider(Protocol):
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         """How likely each class is held to be, `[block, class]`; changes nothing."""
 
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy that decides, once it has followed the journal; only to be read."""
+
     def commit(self, head: int) -> None:
         """The decisions are on disk, and the journal ends at `head`."""
 
@@ -220,8 +224,12 @@ class InlineDecider:
         return decisions
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
+        return self.strategy.scores(np.stack(X))
+
+    @property
+    def strategy(self) -> Strategy:
         assert self._learner is not None
-        return self._learner.strategy.scores(np.stack(X))
+        return self._learner.strategy
 
     def commit(self, head: int) -> None:
         assert self._learner is not None
@@ -290,8 +298,12 @@ class FollowingDecider:
         return Learner(self._strategy).decide(X)
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
+        return self.strategy.scores(np.stack(X))
+
+    @property
+    def strategy(self) -> Strategy:
         assert self._strategy is not None
-        return self._strategy.scores(np.stack(X))
+        return self._strategy
 
     def commit(self, head: int) -> None:
         self._position = head
@@ -335,6 +347,10 @@ class SharedDecider:
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self._current.scores(X)
+
+    @property
+    def strategy(self) -> Strategy:
+        return self._current.strategy
 
     def commit(self, head: int) -> None:
         self._current.commit(head)
