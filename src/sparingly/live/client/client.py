@@ -84,9 +84,13 @@ class Client:
         """Give a question back unanswered."""
         self._do(wire_format.ticket_action(self.agent, "release", ticket_id))
 
-    def answer(self, ticket_id: str, label: Any) -> None:
-        """Tell the true class; a different one than before corrects it."""
-        self._do(wire_format.ticket_action(self.agent, "answer", ticket_id, label))
+    def answer(self, ticket_id: str, label: Any, *, new_class: bool = False) -> None:
+        """Tell the true class; a different one than before corrects it. With `new_class` it may be one that is new."""
+        self._do(wire_format.ticket_action(self.agent, "answer", ticket_id, label, new_class=new_class))
+
+    def add_class(self, label: Any, *, cost: float | None = None) -> list[Any]:
+        """Take on a class that was not known before; returns all classes."""
+        return self._do(wire_format.add_class(self.agent, label, cost))
 
     def correct(self, ticket_id: str, label: Any) -> None:
         """Change an answer that was given."""
@@ -183,8 +187,11 @@ class AsyncClient:
     async def release(self, ticket_id: str) -> None:
         await self._do(wire_format.ticket_action(self.agent, "release", ticket_id))
 
-    async def answer(self, ticket_id: str, label: Any) -> None:
-        await self._do(wire_format.ticket_action(self.agent, "answer", ticket_id, label))
+    async def answer(self, ticket_id: str, label: Any, *, new_class: bool = False) -> None:
+        await self._do(wire_format.ticket_action(self.agent, "answer", ticket_id, label, new_class=new_class))
+
+    async def add_class(self, label: Any, *, cost: float | None = None) -> list[Any]:
+        return await self._do(wire_format.add_class(self.agent, label, cost))
 
     async def correct(self, ticket_id: str, label: Any) -> None:
         await self._do(wire_format.ticket_action(self.agent, "correct", ticket_id, label))

@@ -85,9 +85,15 @@ def questions(agent: str, limit: int, lease_seconds: float | None) -> Call[list[
     return Call("POST", f"{_at(agent)}/questions?limit={limit}{lease}", read)
 
 
-def ticket_action(agent: str, what: str, ticket: str, label: Any = None) -> Call[None]:
+def add_class(agent: str, label: Any, cost: float | None) -> Call[list[Any]]:
+    body = {"label": label} if cost is None else {"label": label, "cost": cost}
+    return Call("POST", f"{_at(agent)}/classes", lambda reply: list(reply["classes"]), body)
+
+
+def ticket_action(agent: str, what: str, ticket: str, label: Any = None, *, new_class: bool = False) -> Call[None]:
     """What a person does to a question: answer, correct, skip, ..."""
     body = {"ticket": ticket} if label is None else {"ticket": ticket, "label": label}
+    body |= {"new_class": True} if new_class else {}
     return Call("POST", f"{_at(agent)}/{what}", lambda reply: None, body)
 
 

@@ -21,6 +21,7 @@ from sparingly.live.service.routes.wire_models import (
     AgentsOut,
     Descriptions,
     DoneOut,
+    NewClassesIn,
     NewTokenOut,
     RenameIn,
     RetentionIn,
@@ -108,6 +109,14 @@ async def set_descriptions(body: Descriptions, agent: Name, here: Here, the_agen
     return {"descriptions": the_agent.settings.descriptions}
 
 
+@router.put("/agents/{agent}/new-classes", response_model=AgentOut)
+async def allow_new_classes(body: NewClassesIn, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
+    """Say whose answers may name classes that are new, besides admins'."""
+    line = line_of(who, "allowed new classes", ", ".join(body.people))
+    await here.call(the_agent.allow_new_classes, body.people, audit=line)
+    return await here.call(_described, here, agent, the_agent)
+
+
 @router.post("/agents/{agent}/erase", response_model=DoneOut)
 async def erase(body: TicketIn, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
     """Erase what a ticket shows of a person: its payload and features, and what was learned from them."""
@@ -158,4 +167,5 @@ def _described(here: Service, name: str, agent: Agent) -> Json:
         "actions": list(settings.actions),
         "strategy": settings.strategy,
         "reveal": here.agents.reveal(name),
+        "may_add_classes": list(settings.may_add_classes),
     }

@@ -16,6 +16,8 @@ from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT
 from sparingly.live.service.routes.wire_models import (
     AnswerIn,
+    ClassesOut,
+    ClassIn,
     DoneOut,
     QuestionsOut,
     ReleaseIn,
@@ -25,6 +27,7 @@ from sparingly.live.service.routes.wire_models import (
 )
 from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, Service, midnight
 from sparingly.live.service.web.error_responses import HTTPError
+from sparingly.live.training.added_classes import may_add
 
 router = APIRouter(prefix="/api/agents/{agent}", tags=["answer"])
 Expert = Annotated[Identity, allowed(EXPERT, ADMIN)]
@@ -59,6 +62,15 @@ async def renew(
 async def answer(body: AnswerIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Expert) -> Json:
     """Tell the true class; the same again changes nothing, another one corrects the caller's own answer."""
     return await here.call(_answer, here, agent, the_agent, who, body, "answered")
+
+
+@router.post("/classes", response_model=ClassesOut)
+async def add_class(body: ClassIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Expert) -> Json:
+    """Take on a class that was not known before; for admins, and for those whom they allow it."""
+    _check_may_add(the_agent, who)
+    line = line_of(who, "added class", body.label)
+    await here.call(the_agent.add_class, body.label, cost=body.cost, expert=who.name, audit=line)
+    return {"classes": list(the_agent.classes)}
 
 
 @router.post("/correct", response_model=DoneOut)
@@ -100,6 +112,7 @@ def _next(here: Service, name: str, agent: Agent, who: Identity, limit: int, sec
         "questions": [question_out(agent, question, tells) for question in found],
         "open": agent.count_open(),
         "today": _today(agent, who),
+        "may_add_classes": _may_add(agent, who),
     }
 
 
@@ -138,7 +151,9 @@ def _answer(here: Service, name: str, agent: Agent, who: Identity, body: AnswerI
     overrule = who.role == ADMIN and (did == "corrected" or entry.status != ANSWERED)
     told = None if here.agents.reveal(name) == "never" else entry.prediction
     label, line = _label(agent, body.label), line_of(who, did, body.label)
-    agent.answer(body.ticket, label, expert=who.name, overrule=overrule, audit=line)
+    if body.new_class:
+        _check_may_add(agent, who)
+    agent.answer(body.ticket, label, expert=who.name, overrule=overrule, new_class=body.new_class, audit=line)
     here.metrics.answers.labels(name, did).inc()
     return {
         "ticket": body.ticket,
@@ -187,6 +202,15 @@ def question_out(agent: Agent, question: Question, tells: bool) -> Json:
         "seconds_left": _seconds_left(question),
         "prediction": question.prediction if tells else None,
     }
+
+
+def _may_add(agent: Agent, who: Identity) -> bool:
+    return who.role == ADMIN or may_add(agent.settings, who.name)
+
+
+def _check_may_add(agent: Agent, who: Identity) -> None:
+    if not _may_add(agent, who):
+        raise HTTPError(403, f"{who.name} may not add classes to this agent: an admin allows it")
 
 
 def _seconds_left(question: Question) -> float | None:

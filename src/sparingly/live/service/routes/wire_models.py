@@ -45,6 +45,7 @@ class QuestionOut(BaseModel):
 
 class QuestionsOut(BaseModel):
     questions: list[QuestionOut]
+    may_add_classes: bool = Field(description="Whether an answer of the caller may name a class that is new.")
     open: int
     today: dict[str, float]
 
@@ -67,6 +68,26 @@ class RenewedOut(BaseModel):
 
 class AnswerIn(TicketIn):
     label: Label
+    new_class: StrictBool = Field(False, description="None of the classes: the label becomes one, if it is not yet.")
+
+
+class ClassIn(Strict):
+    """A class that was not known before."""
+
+    label: Label
+    cost: Annotated[StrictInt | StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        None, description="Of every mistake about it; the largest that there is if left out."
+    )
+
+
+class ClassesOut(BaseModel):
+    classes: list[Label]
+
+
+class NewClassesIn(Strict):
+    people: list[Annotated[StrictStr, Field(min_length=1, max_length=80)]] = Field(
+        max_length=1000, description='Who may add classes besides admins: the names of their tokens, or "*".'
+    )
 
 
 class DoneOut(BaseModel):
@@ -156,6 +177,7 @@ class AgentOut(BaseModel):
     actions: list[str]
     strategy: str
     reveal: str
+    may_add_classes: list[str] = Field(description='Who may add classes besides admins; "*" is everyone.')
 
 
 class AgentsOut(BaseModel):

@@ -49,6 +49,7 @@ async function attempt(work) {
 async function next() {
   const told = await call("POST", "/questions");
   counts(told);
+  show($("new-class"), told.may_add_classes);
   draw(told.questions[0] || null);
 }
 
@@ -138,9 +139,18 @@ function shown({ payload, features, feature_names: names }) {
     return make("div", { className: "content" }, image);
   }
   const wide = make("div", { className: "content wide" });
-  if (payload && payload.kind === "text") wide.append(make("div", { className: "text", text: payload.text }));
+  if (payload && payload.kind === "text") {
+    wide.append(make("div", { className: looksLikeCode(payload.text) ? "text code" : "text", text: payload.text }));
+  }
   else wide.append(...table(payload ? Object.entries(payload.fields) : named(features, names)));
   return wide;
+}
+
+/** Whether most lines of a text are indented, or end as statements and blocks do. */
+function looksLikeCode(text) {
+  const lines = text.slice(0, 5000).split("\n").filter((line) => line.trim());
+  const like = lines.filter((line) => /^(\t| {2,})\S/.test(line) || /[;{}\])]\s*$|^\s*(#|\/\/|def |class |import |return )/.test(line));
+  return lines.length > 2 && like.length > lines.length / 2;
 }
 
 /** A table of fields, the first of them at once and the others on request. */
@@ -176,6 +186,16 @@ function named(features, names) {
   return features.map((value, i) => [names ? names[i] : `feature ${i}`, Number(value.toPrecision(6))]);
 }
 
+/** A class that is none of those known; it becomes one with the answer. */
+function answerNew(event) {
+  event.preventDefault();
+  const label = $("new-name").value.trim();
+  if (!label) return;
+  $("new-name").value = "";
+  const words = () => `You said ${label}, which is a class now.`;
+  reply({ path: "/answer", label, new_class: true, said: `Your answer “${label}”`, words });
+}
+
 function answer(label) {
   rememberClass(label);
   reply({ path: "/answer", label, said: `Your answer “${label}”`, words: (told) => verdict(label, told.prediction) });
@@ -198,10 +218,11 @@ function reply(given) {
 
 /** Send a reply to a question; one that is not taken stays on the page, to be sent again. */
 async function send(given) {
-  const { path, asked, label, words } = given;
+  const { path, asked, label, new_class, words } = given;
   problem(null);
   try {
-    const told = await call("POST", path, { ticket: asked.id, ...(label !== undefined && { label }) });
+    const said = { ...(label !== undefined && { label }), ...(new_class && { new_class }) };
+    const told = await call("POST", path, { ticket: asked.id, ...said });
     refused.delete(asked.id);
     remember(asked, words(told));
     counts(told);
@@ -285,6 +306,7 @@ function rememberKeys() {
 
 $("skip").addEventListener("click", () => setAside("/skip", "Your skip", "Skipped: someone else will be asked."));
 $("unknown").addEventListener("click", () => setAside("/dont-know", "Your “don’t know”", "You did not know: the question is closed."));
+$("new-class").addEventListener("submit", answerNew);
 $("undo").addEventListener("click", undo);
 $("keys").addEventListener("change", () => {
   localStorage.setItem("keys", $("keys").checked ? "on" : "off");
