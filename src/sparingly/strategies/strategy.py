@@ -17,6 +17,7 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning import state_files
+from sparingly.learning.threads import one_thread
 from sparingly.strategies.decision import Decision as Decision
 from sparingly.strategies.decision import Why as Why
 
@@ -67,6 +68,9 @@ class Strategy(abc.ABC):
 
     The order: `decide` advances the clock. An update that is due after a round runs at the end of that round: in
     `decide` if the action tells nothing, in `learn` once its symbol is there.
+
+    Assessing and training use one thread of torch's, unless observations are images or the network is the user's own;
+    the number of threads is as it was when a call returns.
     """
 
     name: ClassVar[str]
@@ -114,6 +118,9 @@ class Strategy(abc.ABC):
         """Outcomes that it was told without having asked (`teach`)."""
         self._frozen = False
         self._due = False
+        own = self.made_with.get("network")
+        self._small = len(self.shape) == 1 and (own is None or isinstance(own, str))
+        """Whether its networks are ours and small, so that one thread is quicker than several."""
 
     # what a subclass writes
 
@@ -185,7 +192,7 @@ class Strategy(abc.ABC):
     def assess(self, X: ArrayLike | Tensor) -> Assessment:
         """Estimates for a block of observations `[block, *shape]`; changes nothing."""
         block = self._block(X)
-        with torch.no_grad():
+        with torch.no_grad(), one_thread(self._small):
             return Assessment(block, self.generation, self._assess(block))
 
     def valid(self, assessment: Assessment) -> bool:
@@ -295,7 +302,7 @@ class Strategy(abc.ABC):
 
     def scores(self, X: ArrayLike | Tensor) -> NDArray[np.float64]:
         """`[block, outcome]`: how likely each outcome is held to be, for tests on held-out data; changes nothing."""
-        with torch.no_grad():
+        with torch.no_grad(), one_thread(self._small):
             return self._scores(self._block(X)).double().cpu().numpy()
 
     def probabilities(self, assessment: Assessment) -> NDArray[np.float64]:
@@ -368,7 +375,8 @@ class Strategy(abc.ABC):
         if self._frozen:
             return
         self._due = False
-        self._train()
+        with one_thread(self._small):
+            self._train()
         self.generation += 1
 
     def _outcomes(self, y: ArrayLike | Tensor, rows: int) -> list[int]:

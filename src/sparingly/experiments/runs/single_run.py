@@ -53,11 +53,15 @@ def execute(run: Run) -> Record:
     >>> record.regret, record.queries, [labels for labels, _, _ in record.f1]
     (100.0, 100, [10, 25, 50, 100, 100])
     """
-    import torch
+    from sparingly.learning.threads import one_thread
 
+    with one_thread():
+        return _executed(run)
+
+
+def _executed(run: Run) -> Record:
     from sparingly.experiments.play import play
 
-    torch.set_num_threads(1)
     clock = Stopwatch()
     with clock.phase("load"):
         source, taught = _source(run)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sparingly.learning import state_files
+from sparingly.learning.threads import one_thread
 from sparingly.live.agent.errors import DamagedError, StoreError
 from sparingly.live.agent.features import Vector
 from sparingly.live.store import journal, snapshots
@@ -37,19 +37,6 @@ BLOCK = 1024
 """The most observations that are assessed together, so that memory stays small."""
 
 Make = Callable[[], Strategy]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Sums come out the same, to the last bit, however many threads the process may use elsewhere."""
-    threads = torch.get_num_threads()
-    if threads != 1:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        if threads != 1:
-            torch.set_num_threads(threads)
 
 
 class Learner:
