@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from sparingly.encoders import TextEncoder
-from sparingly.live.agent.agent_settings import AgentSettings
+from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits
 from sparingly.live.agent.errors import AgentError, ConflictError, checked_text, shortened
 from sparingly.live.agent.features import Schema, Vector, digest, shown
 from sparingly.live.agent.pacing import QuestionAllowance, Spending
@@ -22,11 +26,10 @@ from sparingly.live.agent.ticket_records import (
     OPEN,
     Label,
     Payload,
+    Reason,
     Ticket,
     checked_payload,
     payload_row,
-    reasons_columns,
-    reasons_of,
 )
 from sparingly.live.store import journal
 from sparingly.live.store.erasure import NO_FEATURES
@@ -36,6 +39,7 @@ from sparingly.strategies.strategy import Decision
 
 _OURS = re.compile(r"t\.\d+")
 _LONGEST_ID = 200
+UNLIMITED = QuestionLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +209,8 @@ def decide(
     if not new:
         return []
     decisions = decisions_on([o.x for o in new])
-    allowance = QuestionAllowance.at(connection, settings, spending, now)
+    limited = settings.limits != UNLIMITED
+    allowance = QuestionAllowance.at(connection, settings, spending, now) if limited else None
     question = labelling_action(settings.game) if settings.audit_rate else 0
     made = [
         ticket_row(head + 1 + i, now, o, decision, settings, allowance, question)
@@ -221,20 +226,21 @@ def ticket_row(
     observation: Observation,
     decision: Decision,
     settings: AgentSettings,
-    allowance: QuestionAllowance,
+    allowance: QuestionAllowance | None,
     question: int,
 ) -> dict[str, Any]:
     """The row of a new ticket: what the strategy decided, within the limits, and the chance it had to be asked."""
     audit = not decision.asks and _drawn(settings, seq)
-    asks, action, why = decision.asks or audit, decision.action, decision.why.words
+    numbers = decision.why.values
+    asks, action, why = decision.asks or audit, decision.action, decision.why.sentence.format(**numbers)
     if audit:
         action, why = (
             question,
             f"asked at random, one in {1 / settings.audit_rate:.0f}, to know how often the agent is right",
         )
-    priority = allowance.priority(decision, settings.game) if asks else None
-    allowance.observe(priority)
-    refusal = allowance.refusal(priority, max(settings.costs[action])) if asks else None
+    priority, refusal = None, None
+    if allowance is not None:
+        priority, refusal = allowance.judge(decision, settings, action) if asks else allowance.pass_over()
     if refusal is not None:
         asks, action, why = False, decision.prediction, f"{why}; not asked, for {refusal}"
     return {
@@ -247,16 +253,17 @@ def ticket_row(
         "asks": asks,
         "wanted": decision.asks or audit,
         "chance": _chance(decision, settings),
-        "audit": audit or decision.why.get("audit") is True,
+        "audit": audit or numbers.get("audit") is True,
         "why": why,
-        **reasons_columns(decision.why.values, decision.probabilities),
+        **reasons_columns(numbers, decision.probabilities),
         "priority": priority,
         "status": OPEN if asks else ANNOUNCED,
     }
 
 
 def _chance(decision: Decision, settings: AgentSettings) -> float | None:
-    chance = decision.why.get("probability", decision.why.get("chance"))
+    numbers = decision.why.values
+    chance = numbers.get("probability", numbers.get("chance"))
     if chance is not None:
         return float(chance) + (1 - float(chance)) * settings.audit_rate
     return (1.0 if decision.asks else settings.audit_rate) if settings.audit_rate else None
@@ -268,3 +275,28 @@ def _drawn(settings: AgentSettings, seq: int) -> bool:
         return False
     drawn = hashlib.blake2b(f"{settings.seed} {seq}".encode(), digest_size=8).digest()
     return int.from_bytes(drawn) < settings.audit_rate * 2**64
+
+
+def reasons_columns(values: Mapping[str, Any], probabilities: NDArray[np.float64] | None) -> dict[str, Any]:
+    """The numbers of a reason and the classes' probabilities as columns of a ticket's row."""
+    plain = {name: _plain_number(value) for name, value in values.items()}
+    held = None if probabilities is None else probabilities.astype("<f4").tobytes()
+    return {"probabilities": held, "numbers": json.dumps({k: v for k, v in plain.items() if v is not None})}
+
+
+def reasons_of(row: Any, classes: Sequence[Label]) -> dict[str, Any]:
+    """What a ticket's row says of why: the reason with its numbers, and the classes' probabilities."""
+    told, held = getattr(row, "numbers", None), getattr(row, "probabilities", None)
+    numbers = json.loads(told) if told else {}
+    shares = np.frombuffer(held, dtype="<f4").tolist() if held else []
+    probabilities = {name: round(p, 6) for name, p in zip(classes, shares, strict=False)}
+    why = Reason(row.why)
+    why.numbers = numbers
+    return {"why": why, "probabilities": probabilities, "numbers": numbers}
+
+
+def _plain_number(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float) else None

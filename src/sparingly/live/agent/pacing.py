@@ -128,9 +128,16 @@ class QuestionAllowance:
         window = max(100, round(WINDOW * max(a.length * a.pace for a in paced)))
         return cls(left, paced, deque(spending.recent, maxlen=min(MOST, window)))
 
-    def priority(self, decision: Decision, game: Game) -> float | None:
-        """What a question is worth, as far as it matters here."""
-        return worth_of(decision, game) if self.allowances else None
+    def judge(self, decision: Decision, settings: AgentSettings, action: int) -> tuple[float | None, str | None]:
+        """What a question is worth, as far as it matters here, and why it must not be asked, if so."""
+        worth = worth_of(decision, settings.game) if self.allowances else None
+        self.observe(worth)
+        return worth, self.refusal(worth, max(settings.costs[action]))
+
+    def pass_over(self) -> tuple[None, None]:
+        """An observation about which there is nothing to ask."""
+        self.observe(None)
+        return None, None
 
     def observe(self, priority: float | None) -> None:
         """One more observation has come; `priority` is None if there was nothing to ask."""

@@ -20,7 +20,6 @@ from sparingly.live.agent.ticket_records import (
     Statistics,
     Ticket,
     Waiting,
-    reasons_of,
 )
 from sparingly.live.statistics.performance import over_time, statistics
 from sparingly.live.statistics.ticket_counts import TicketCounts
@@ -135,7 +134,7 @@ def entry_of(row: Any, settings: AgentSettings, game: Game) -> Entry:
         action=row.action,
         label=label,
         status=row.status,
-        **reasons_of(row, settings.classes),
+        **observations.reasons_of(row, settings.classes),
         at=row.at,
         expert=row.expert if row.closed is not None else None,
         closed=row.closed,

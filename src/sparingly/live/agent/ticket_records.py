@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from sparingly.live.agent.errors import AgentError, checked_text
 
@@ -36,20 +32,13 @@ class TicketRecord:
 class Reason(str):
     """The words of a reason, which also give its numbers by name.
 
-    >>> reason = Reason("the label is worth 0.90", {"worth": 0.9})
-    >>> reason == "the label is worth 0.90", reason["worth"], reason.numbers
-    (True, 0.9, {'worth': 0.9})
+    >>> reason = Reason("the label is worth 0.90")
+    >>> reason.numbers = {"worth": 0.9}
+    >>> reason == "the label is worth 0.90", reason["worth"], reason[:3]
+    (True, 0.9, 'the')
     """
 
     numbers: Mapping[str, Any]
-
-    def __new__(cls, words: str, numbers: Mapping[str, Any]) -> Reason:
-        reason = super().__new__(cls, words)
-        reason.numbers = numbers
-        return reason
-
-    def __getnewargs__(self) -> tuple[str, Mapping[str, Any]]:  # type: ignore[override]
-        return str(self), self.numbers
 
     def __getitem__(self, which: Any) -> Any:
         return self.numbers[which] if isinstance(which, str) else super().__getitem__(which)
@@ -200,29 +189,6 @@ class Statistics(TicketRecord):
     """When the last of these observations came."""
     taught: int = 0
     """Labels that it was told without having asked: they cost nothing, and are in no other count."""
-
-
-def reasons_columns(values: Mapping[str, Any], probabilities: NDArray[np.float64] | None) -> dict[str, Any]:
-    """The numbers of a reason and the classes' probabilities as columns of a ticket's row."""
-    plain = {name: _plain_number(value) for name, value in values.items()}
-    held = None if probabilities is None else probabilities.astype("<f4").tobytes()
-    return {"probabilities": held, "numbers": json.dumps({k: v for k, v in plain.items() if v is not None})}
-
-
-def reasons_of(row: Any, classes: Sequence[Label]) -> dict[str, Any]:
-    """What a ticket's row says of why: the reason with its numbers, and the classes' probabilities."""
-    told, held = getattr(row, "numbers", None), getattr(row, "probabilities", None)
-    numbers = json.loads(told) if told else {}
-    shares = np.frombuffer(held, dtype="<f4").tolist() if held else []
-    probabilities = {name: round(p, 6) for name, p in zip(classes, shares, strict=False)}
-    return {"why": Reason(row.why, numbers), "probabilities": probabilities, "numbers": numbers}
-
-
-def _plain_number(value: Any) -> Any:
-    value = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float) else None
 
 
 def checked_payload(given: Any) -> Payload | None:

@@ -186,7 +186,9 @@ def _with_reason(reply: Mapping[str, Any]) -> dict[str, Any]:
     kind = type(reply["prediction"])
     read: Callable[[str], Any] = (lambda name: name == "true") if kind is bool else kind
     held = {read(name): p for name, p in reply.get("probabilities", {}).items()}
-    return {**reply, "why": Reason(reply["why"], reply.get("numbers", {})), "probabilities": held}
+    why = Reason(reply["why"])
+    why.numbers = reply.get("numbers", {})
+    return {**reply, "why": why, "probabilities": held}
 
 
 def _question(reply: Mapping[str, Any]) -> Question:

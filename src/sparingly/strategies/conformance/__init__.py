@@ -15,6 +15,7 @@ from sparingly.strategies.conformance.hearing import (
     experts_who_may_err_are_played_or_refused,
     rounds_with_several_answers_can_be_repeated,
 )
+from sparingly.strategies.conformance.known_outcomes import known_outcomes_are_learned_or_refused
 from sparingly.strategies.conformance.refusing import (
     bad_observations_are_refused,
     foreign_states_are_refused,
@@ -37,7 +38,6 @@ from sparingly.strategies.conformance.streaming import (
     labels_may_be_late_reordered_or_missing,
     odd_streams_do_not_break_it,
 )
-from sparingly.strategies.conformance.teaching import known_outcomes_are_learned_or_refused
 from sparingly.strategies.strategy import Strategy
 
 Check = Callable[[Case], None]

@@ -215,7 +215,7 @@ class Sparing(Strategy):
         if not asks:
             return announced, announced, why
         risk, value = (math.nan, math.nan) if worth is None else (risk, value)
-        believed, chance = seen["probability"].clone(), why.get("probability", 1.0)
+        believed, chance = seen["probability"].clone(), why.values.get("probability", 1.0)
         self.questions.add(OpenQuestion(x, self.clock, announced, risk, value, believed, labels, answers, chance))
         return self.expected_costs.expert or 0, announced, why
 
