@@ -7,8 +7,9 @@ import pytest
 from tests.live.service.browsing import CHROMIUM
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """A browser for one file of tests: while it is open, its own event loop is in the way of others'."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

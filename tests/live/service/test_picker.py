@@ -110,6 +110,22 @@ def test_classes_come_in_groups_if_their_names_say_so(served, people):
     expect(page.locator("#last-text")).to_contain_text("You said Cards/lost.")
 
 
+def test_the_likely_classes_come_first_and_the_reason_is_for_people(served, people):
+    classes = [f"class {i:02}" for i in range(40)]
+    agent = many_classes(served, classes, n_features=2, strategy="sparing", audit_rate=1.0)
+    agent.teach([[i % 2, 1.0] for i in range(80)], [classes[20 + i % 2] for i in range(80)])
+    agent.observe([0.0, 1.0])
+    page = open_page(people)
+    likely = page.get_by_role("group", name="Likely").get_by_role("option")
+    expect(likely.first).to_be_visible()
+    assert "class 20" in likely.all_inner_texts()
+    assert likely.all_inner_texts() == sorted(likely.all_inner_texts())
+    expect(page.locator("#why")).to_have_text(re.compile("best guess|guesses are close"))
+    page.get_by_text("The numbers").click()
+    expect(page.locator("#numbers")).to_contain_text("risk")
+    assert violations(page) == []
+
+
 @pytest.mark.parametrize("height", [740, 400])
 def test_a_thousand_classes_on_a_phone_also_over_its_keyboard(served, people, height):
     agent = many_classes(served, [f"a_class_with_the_number_{i}" for i in range(1000)])

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, exists, func, or_, select, update
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError, ConflictError
 from sparingly.live.agent.ticket_lifecycle import check_not_leased_to_another, find, reopened
-from sparingly.live.agent.ticket_records import OPEN, Question, read_payload
+from sparingly.live.agent.ticket_records import OPEN, Question, read_payload, reasons_of
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.journal import vector
 from sparingly.live.store.tables import observations, passes, payloads, tickets
@@ -86,7 +86,6 @@ def questions_of(
             id=row.id,
             prediction=settings.classes[row.prediction],
             action=row.action,
-            why=row.why,
             at=row.at,
             choices=settings.classes
             if len(game.symbols(row.action)) == game.n_outcomes
@@ -95,6 +94,7 @@ def questions_of(
             payload=read_payload(seen[row.seq]) if row.seq in seen else None,
             expert=expert if expert is not None else row.expert,
             until=until if until is not None else row.until,
+            **reasons_of(row, settings.classes),
         )
         for row in rows
     ]

@@ -104,6 +104,8 @@ class Question(TicketRecord):
     expert: str | None
     until: float | None
     """When the lease ends."""
+    probabilities: dict[Any, float] = field(default_factory=dict)
+    numbers: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

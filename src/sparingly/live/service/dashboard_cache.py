@@ -7,8 +7,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from sparingly.live.agent.ticket_records import Statistics
+from sparingly.live.agent.ticket_records import Entry, Statistics
 from sparingly.live.service.agent_directory import Agents
+from sparingly.live.service.page.plain_reasons import plain_reason
 
 SHARE, LONGEST = 4.0, 10.0
 """A board that took long to compute is shown again for this many times as long, and so many seconds at most."""
@@ -19,6 +20,12 @@ class _Kept:
     lock: threading.Lock = field(default_factory=threading.Lock)
     until: float = float("-inf")
     value: Any = None
+
+
+def recent_out(entry: Entry) -> dict[str, Any]:
+    """A ticket as pages list it: with a reason for people, without the probabilities of all classes."""
+    told = {name: value for name, value in dict(entry).items() if name != "probabilities"}
+    return {**told, "reason": plain_reason(entry.why, entry.asks, entry.probabilities, entry.numbers)}
 
 
 class DashboardCache:
@@ -47,7 +54,7 @@ class DashboardCache:
                 "statistics": dict(agent.stats()),
                 "over_time": [dict(point) for point in agent.over_time(60)],
                 "experts": [dict(one) for one in agent.experts()],
-                "recent": [dict(entry) for entry in agent.recent(12)],
+                "recent": [recent_out(entry) for entry in agent.recent(12)],
                 "open": [dict(question) for question in agent.waiting(12)],
             }
 

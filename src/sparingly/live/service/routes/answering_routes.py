@@ -14,6 +14,7 @@ from sparingly.live.agent.ticket_records import ANSWERED, UNKNOWN, Payload, Ques
 from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT
+from sparingly.live.service.page.plain_reasons import likely_classes, plain_reason
 from sparingly.live.service.routes.wire_models import (
     AnswerIn,
     ClassesOut,
@@ -107,9 +108,9 @@ async def undo(body: TicketIn, agent: Name, here: Here, the_agent: AnsweringAgen
 
 def _next(here: Service, name: str, agent: Agent, who: Identity, limit: int, seconds: float) -> Json:
     found = agent.questions(who.name, limit=limit, lease_seconds=seconds)
-    tells = here.agents.reveal(name) == "before"
+    reveal = here.agents.reveal(name)
     return {
-        "questions": [question_out(agent, question, tells) for question in found],
+        "questions": [question_out(agent, question, reveal) for question in found],
         "open": agent.count_open(),
         "today": _today(agent, who),
         "may_add_classes": _may_add(agent, who),
@@ -178,20 +179,24 @@ def _undo(here: Service, name: str, agent: Agent, who: Identity, ticket: str) ->
         raise ConflictError(f"ticket {ticket!r} was answered by {entry.expert or 'someone else'}, not by {who.name}")
     if not entry.asks:
         raise ConflictError(f"ticket {ticket!r} was announced: there is no question to open again")
-    tells, limits = here.agents.reveal(name) == "before", here.limits
+    reveal, limits = here.agents.reveal(name), here.limits
     line = line_of(who, "took back")
     question = agent.reopen(ticket, expert=who.name, lease_seconds=limits.lease_seconds, most=limits.leases, audit=line)
     assert question is not None
     here.metrics.answers.labels(name, "took back").inc()
-    return {"question": question_out(agent, question, tells)}
+    return {"question": question_out(agent, question, reveal)}
 
 
-def question_out(agent: Agent, question: Question, tells: bool) -> Json:
-    """A question as it goes over the wire."""
-    names = agent.settings.names
+def question_out(agent: Agent, question: Question, reveal: str) -> Json:
+    """A question as it goes over the wire; where the guess is not told before, neither is what would tell it."""
+    names, tells = agent.settings.names, reveal == "before"
+    held = {name: p for name, p in question.probabilities.items() if name in question.choices}
     return {
         "id": question.id,
         "why": question.why,
+        "reason": plain_reason(question.why, True, question.probabilities, question.numbers, names=tells),
+        "numbers": question.numbers,
+        "likely": [] if reveal == "never" else likely_classes(held, in_order=tells),
         "at": question.at,
         "choices": list(question.choices),
         "features": list(question.features),

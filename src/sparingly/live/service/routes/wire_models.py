@@ -32,8 +32,13 @@ class QuestionOut(BaseModel):
 
     id: str
     why: str
+    reason: str = Field(description="Why, for people.")
+    numbers: dict[str, Any] = Field(description="The numbers of `why`.")
     at: float
     choices: list[Label]
+    likely: list[Label] = Field(
+        description="Those that the agent holds likely; in their own order if its guess is not told."
+    )
     features: list[float]
     feature_names: list[str] | None
     payload: PayloadOut | None
@@ -111,6 +116,21 @@ class HistoryOut(BaseModel):
     next: str | None = Field(None, description="Pass as `after` for the tickets that follow.")
 
 
+class RecentOut(BaseModel):
+    """A ticket as the dashboard lists it."""
+
+    id: str
+    at: float
+    prediction: Label
+    asks: bool
+    label: Label | None
+    status: str
+    why: str
+    reason: str = Field(description="Why, for people.")
+    numbers: dict[str, Any]
+    expert: str | None
+
+
 class BoardOut(BaseModel):
     """Everything the dashboard draws."""
 
@@ -118,7 +138,7 @@ class BoardOut(BaseModel):
     statistics: Statistics
     over_time: list[Statistics]
     experts: list[Answered]
-    recent: list[Entry]
+    recent: list[RecentOut]
     open: list[Waiting]
 
 

@@ -74,7 +74,8 @@ function draw(found) {
     return idle();
   }
   document.title = document.title.replace(/^(\(1\) )?/, "(1) ");
-  $("why").textContent = sentence(found.why);
+  $("why").textContent = sentence(found.reason);
+  $("numbers").textContent = figures(found);
   const guess = found.prediction;
   $("hint").textContent = guess === null ? "" : `The agent would say ${guess}.`;
   show($("hint"), guess !== null);
@@ -109,11 +110,6 @@ function idle() {
     : events === 0
       ? "Nothing has been observed yet. The first question appears here by itself."
       : "The agent is sure enough for now. The next question appears here by itself.";
-}
-
-function sentence(words) {
-  const text = words.charAt(0).toUpperCase() + words.slice(1);
-  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 /** The keys of the choices: 1 to 9, then letters; classes that are digits are their own keys. */

@@ -149,7 +149,7 @@ function decision(entry) {
     : make("span", { className: "tag said", text: "said" });
   const said = make("td", { className: "decision" }, asked, entry.asks ? "" : make("b", { text: String(entry.prediction) }));
   const outcome = entry.label !== null ? entry.label : entry.status === "announced" ? "" : entry.status;
-  return [cell(ago(entry.at), "when"), cell(entry.id, "id"), said, cell(entry.why, "words"), cell(outcome, entry.label === null ? "when" : "")];
+  return [cell(ago(entry.at), "when"), cell(entry.id, "id"), said, make("td", { className: "words", text: entry.reason, title: figures(entry) }), cell(outcome, entry.label === null ? "when" : "")];
 }
 
 function waiting(open) {

@@ -60,6 +60,17 @@ function ago(seconds) {
   return new Date(seconds * 1000).toLocaleDateString();
 }
 
+/** The agent's own words for a reason, and its numbers. */
+function figures({ why, numbers }) {
+  const told = Object.entries(numbers ?? {}).map(([name, value]) => `${name} ${typeof value === "number" ? Number(value.toPrecision(3)) : value}`);
+  return [sentence(why), told.join(" · ")].filter(Boolean).join(" ");
+}
+
+function sentence(words) {
+  const text = words.charAt(0).toUpperCase() + words.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
 function show(element, visible) {
   element.hidden = !visible;
 }
