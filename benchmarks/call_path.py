@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def count_post(counter: CallCounter) -> None:
-    """The least of five calls: the profiler sees every thread, also the housekeeping that runs once a second."""
+    """The least of fifteen calls: the profiler sees every thread, also the housekeeping that runs once a second."""
     with tempfile.TemporaryDirectory(prefix="sparingly-bench-") as folder:
         service = Service(folder)
         service.agents.create("default", classes=["a", "b"], n_features=FEATURES, strategy="sparing")
@@ -86,7 +86,7 @@ def count_post(counter: CallCounter) -> None:
             for _ in range(WARM):
                 client.post("/api/agents/default/observations", json=body, headers=headers).raise_for_status()
             smallest: tuple[set[str], int] | None = None
-            for _ in range(5):
+            for _ in range(15):
                 with counter.counting():
                     client.post("/api/agents/default/observations", json=body, headers=headers).raise_for_status()
                 if smallest is None or len(counter.files) < len(smallest[0]):

@@ -22,34 +22,35 @@ class Memory:
     def __init__(self, device: str = "cpu") -> None:
         self._device = device
         self._columns: dict[str, Tensor] = {}
-        self._length = 0
+        self.length = 0
+        """How many rows there are."""
 
     def __len__(self) -> int:
-        return self._length
+        return self.length
 
     def __getitem__(self, name: str) -> Tensor:
-        return self._columns[name][: self._length]
+        return self._columns[name][: self.length]
 
     def append(self, **row: Tensor) -> None:
         for name, value in row.items():
             column = self._columns.get(name)
             if column is None:
                 column = self._columns[name] = torch.empty(16, *value.shape, dtype=value.dtype, device=self._device)
-            if self._length == len(column):
+            if self.length == len(column):
                 column = self._columns[name] = torch.cat([column, torch.empty_like(column)])
-            column[self._length] = value
-        self._length += 1
+            column[self.length] = value
+        self.length += 1
 
     def extend(self, **rows: Tensor) -> None:
         """Append many rows at once, as many in each column."""
         for name, values in rows.items():
-            kept = self._columns[name][: self._length] if name in self._columns else values[:0]
+            kept = self._columns[name][: self.length] if name in self._columns else values[:0]
             self._columns[name] = torch.cat([kept, values.to(self._device)])
-        self._length += len(next(iter(rows.values())))
+        self.length += len(next(iter(rows.values())))
 
     def clear(self) -> None:
         """Forget every row."""
-        self._length = 0
+        self.length = 0
 
     def state_dict(self) -> dict[str, Any]:
         return {name: self[name].clone() for name in self._columns}
@@ -58,5 +59,5 @@ class Memory:
         lengths = {len(column) for column in state.values()}
         if len(lengths) > 1:
             raise ValueError(f"the columns of a memory have different lengths: {sorted(lengths)}")
-        self._length = lengths.pop() if lengths else 0
-        self._columns = {name: column.to(self._device).clone() for name, column in state.items() if self._length}
+        self.length = lengths.pop() if lengths else 0
+        self._columns = {name: column.to(self._device).clone() for name, column in state.items() if self.length}

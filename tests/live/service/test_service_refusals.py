@@ -115,6 +115,7 @@ MAY = {
     ("POST", "/api/agents/{agent}/skip"): {EXPERT, ADMIN},
     ("POST", "/api/agents/{agent}/dont-know"): {EXPERT, ADMIN},
     ("POST", "/api/agents/{agent}/release"): {EXPERT, ADMIN},
+    ("POST", "/api/agents/{agent}/teach"): {PRODUCER, ADMIN},
     ("POST", "/api/agents/{agent}/undo"): {EXPERT, ADMIN},
     ("GET", "/api/agents/{agent}/events"): {EXPERT, ADMIN},
     ("GET", "/api/agents/{agent}/statistics"): {ADMIN},

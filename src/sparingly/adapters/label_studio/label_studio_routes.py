@@ -32,7 +32,7 @@ from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.ticket_records import OPEN
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, HOST
-from sparingly.live.service.routes.wire_models import ErrorOut
+from sparingly.live.service.routes.wire_models import ERROR_RESPONSES, ErrorOut
 from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, ObservingAgent, TheAgent
 from sparingly.live.service.web.error_responses import HTTPError
 
@@ -44,7 +44,9 @@ async def resync_of(request: Request) -> Resync:
     return found
 
 
-router = APIRouter(prefix="/api/agents/{agent}/label-studio", tags=["label studio"], lifespan=resyncing)
+router = APIRouter(
+    prefix="/api/agents/{agent}/label-studio", tags=["label studio"], lifespan=resyncing, responses=ERROR_RESPONSES
+)
 Host = Annotated[Identity, allowed(HOST, ADMIN)]
 TheResync = Annotated[Resync, Depends(resync_of)]
 

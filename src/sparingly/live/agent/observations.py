@@ -188,7 +188,9 @@ def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:
 def write(connection: Connection, new: Sequence[Observation], rows: Sequence[Mapping[str, Any]]) -> None:
     """Put new tickets into the database, as the next events."""
     bulk_insert(connection, tickets, rows)
-    features = [{"ticket": row["seq"], "x": o.x.astype("<f4").tobytes()} for row, o in zip(rows, new, strict=True)]
+    features = [
+        {"ticket": row["seq"], "x": o.x.astype("<f4", copy=False).tobytes()} for row, o in zip(rows, new, strict=True)
+    ]
     bulk_insert(connection, observations, features)
     events = [{"seq": row["seq"], "at": row["at"], "kind": journal.OBSERVED, "ticket": row["seq"]} for row in rows]
     journal.append(connection, events)

@@ -96,7 +96,7 @@ class Bought:
         self._memory = Memory()
 
     def __len__(self) -> int:
-        return len(self._memory)
+        return self._memory.length
 
     def __getitem__(self, name: str) -> Tensor:
         return self._memory[name]

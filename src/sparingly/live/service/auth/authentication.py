@@ -196,14 +196,23 @@ def allowed(*roles: str) -> Any:
     async def caller(
         request: Request, _b: Annotated[Any, Depends(_bearer)], _c: Annotated[Any, Depends(_cookie)]
     ) -> Identity:
-        who = request.scope.get("sparingly.identity")
-        if not isinstance(who, Identity):
-            raise HTTPError(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
-        if who.role not in roles:
-            raise HTTPError(403, f"the role {who.role} may not do this: it takes {' or '.join(roles)}")
-        return who
+        return caller_of(request, *roles)
 
     return Depends(caller)
+
+
+def caller_of(request: Request, *roles: str) -> Identity:
+    """The caller, if the role is one of these."""
+    who = request.scope.get("sparingly.identity")
+    if not isinstance(who, Identity):
+        raise HTTPError(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
+    if who.role not in roles:
+        raise HTTPError(403, f"the role {who.role} may not do this: it takes {' or '.join(roles)}")
+    return who
+
+
+SECURITY: dict[str, Any] = {"security": [{_bearer.scheme_name: []}, {_cookie.scheme_name: []}]}
+"""What the OpenAPI description says of a route that calls `caller_of` itself."""
 
 
 def network_of(address: str) -> str:

@@ -16,6 +16,7 @@ from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.expiry import expiry
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, ROLES
 from sparingly.live.service.routes.wire_models import (
+    ERROR_RESPONSES,
     AgentIn,
     AgentOut,
     AgentsOut,
@@ -33,7 +34,7 @@ from sparingly.live.service.routes.wire_models import (
 )
 from sparingly.live.service.service import Here, Json, Name, Service, TheAgent
 
-router = APIRouter(prefix="/api", tags=["look after"])
+router = APIRouter(prefix="/api", tags=["look after"], responses=ERROR_RESPONSES)
 Admin = Annotated[Identity, allowed(ADMIN)]
 Anyone = Annotated[Identity, allowed(*ROLES)]
 Reader = Annotated[Identity, allowed(EXPERT, ADMIN)]

@@ -16,6 +16,7 @@ from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT
 from sparingly.live.service.page.plain_reasons import likely_classes, plain_reason
 from sparingly.live.service.routes.wire_models import (
+    ERROR_RESPONSES,
     AnswerIn,
     ClassesOut,
     ClassIn,
@@ -30,7 +31,7 @@ from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, Ser
 from sparingly.live.service.web.error_responses import HTTPError
 from sparingly.live.training.added_classes import may_add
 
-router = APIRouter(prefix="/api/agents/{agent}", tags=["answer"])
+router = APIRouter(prefix="/api/agents/{agent}", tags=["answer"], responses=ERROR_RESPONSES)
 Expert = Annotated[Identity, allowed(EXPERT, ADMIN)]
 LeaseSeconds = Annotated[float | None, Query(gt=0, allow_inf_nan=False)]
 

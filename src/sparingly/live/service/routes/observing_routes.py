@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, File, Form, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Request, UploadFile
 from fastapi.responses import Response
 from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, TypeAdapter, model_validator
 
@@ -13,13 +14,23 @@ from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.ticket_records import Payload, Ticket, checked_payload
 from sparingly.live.service.audit import line_of
-from sparingly.live.service.auth.authentication import Identity, allowed
+from sparingly.live.service.auth.authentication import SECURITY, Identity, allowed, caller_of
 from sparingly.live.service.auth.tokens import ADMIN, PRODUCER
-from sparingly.live.service.routes.wire_models import DoneOut, Id, Label, Strict, TicketIn
-from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, ObservingAgent, Service, TheAgent
+from sparingly.live.service.routes.wire_models import ERROR_RESPONSES, DoneOut, Id, Label, Strict, TicketIn
+from sparingly.live.service.service import (
+    AnsweringAgent,
+    Here,
+    Json,
+    Name,
+    ObservingAgent,
+    Service,
+    TheAgent,
+    observing_agent_of,
+    service_of,
+)
 from sparingly.live.service.web.images import checked_image, decoded, image_features
 
-router = APIRouter(prefix="/api/agents/{agent}", tags=["observe"])
+router = APIRouter(prefix="/api/agents/{agent}", tags=["observe"], responses=ERROR_RESPONSES)
 Producer = Annotated[Identity, allowed(PRODUCER, ADMIN)]
 
 
@@ -80,24 +91,43 @@ class TicketsOut(BaseModel):
 _ticket = TypeAdapter(Ticket)
 
 
-@router.post("/observations", response_model=Ticket)
-async def observe(body: ObservationIn, agent: Name, here: Here, the_agent: ObservingAgent, who: Producer) -> Response:
+@dataclass(frozen=True, slots=True)
+class Observing:
+    """The service and the agent of a call that observes."""
+
+    here: Service
+    name: str
+    agent: Agent
+
+
+async def observing(request: Request, agent: Name) -> Observing:
+    """All that the two routes below depend on, at once: FastAPI takes longer for each dependency than we do."""
+    caller_of(request, PRODUCER, ADMIN)
+    return Observing(await service_of(request), agent, await observing_agent_of(request, agent))
+
+
+Call = Annotated[Observing, Depends(observing)]
+
+
+@router.post("/observations", response_model=Ticket, openapi_extra=SECURITY)
+async def observe(body: ObservationIn, call: Call) -> Response:
     """Decide on one observation; it is on disk when the answer comes."""
-    _check_count(body.features, here)
-    (ticket,) = await _observe(here, the_agent, [body])
-    here.metrics.observations.labels(agent).inc()
+    _check_count(body.features, call.here)
+    (ticket,) = await _observe(call.here, call.agent, [body])
+    call.here.metrics.observations.labels(call.name).inc()
     return Response(_ticket.dump_json(ticket), media_type="application/json")
 
 
-@router.post("/observations/batch", response_model=TicketsOut)
-async def observe_many(body: BlockIn, agent: Name, here: Here, the_agent: ObservingAgent, who: Producer) -> Response:
+@router.post("/observations/batch", response_model=TicketsOut, openapi_extra=SECURITY)
+async def observe_many(body: BlockIn, call: Call) -> Response:
     """Decide on several observations in order, all of them on disk or none."""
+    here = call.here
     if len(body.observations) > here.limits.block:
         raise AgentError(f"there are {len(body.observations)} observations: {here.limits.block} are the most in a call")
     for observation in body.observations:
         _check_count(observation.features, here)
-    tickets = await _observe(here, the_agent, body.observations)
-    here.metrics.observations.labels(agent).inc(len(tickets))
+    tickets = await _observe(here, call.agent, body.observations)
+    here.metrics.observations.labels(call.name).inc(len(tickets))
     return Response(TicketsOut.model_construct(tickets=tickets).model_dump_json(), media_type="application/json")
 
 

@@ -13,10 +13,10 @@ from starlette.background import BackgroundTask
 from sparingly.live.agent.ticket_records import Statistics
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT
-from sparingly.live.service.routes.wire_models import AuditOut, BoardOut, HistoryOut
+from sparingly.live.service.routes.wire_models import ERROR_RESPONSES, AuditOut, BoardOut, HistoryOut
 from sparingly.live.service.service import Here, Json, Name, TheAgent
 
-router = APIRouter(prefix="/api", tags=["look"])
+router = APIRouter(prefix="/api", tags=["look"], responses=ERROR_RESPONSES)
 Admin = Annotated[Identity, allowed(ADMIN)]
 Watcher = Annotated[Identity, allowed(EXPERT, ADMIN)]
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}

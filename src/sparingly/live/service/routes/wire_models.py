@@ -262,3 +262,18 @@ class ReadyOut(HealthOut):
 
 class ErrorOut(BaseModel):
     error: str
+
+
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorOut, "description": "The body is not JSON."},
+    401: {"model": ErrorOut, "description": "No token, or one that is unknown or revoked."},
+    403: {"model": ErrorOut, "description": "The token's role may not do this."},
+    404: {"model": ErrorOut, "description": "No such agent or ticket."},
+    409: {"model": ErrorOut, "description": "The ticket's state does not allow this."},
+    413: {"model": ErrorOut, "description": "The body is too large."},
+    415: {"model": ErrorOut, "description": "The body is sent as something else than JSON."},
+    422: {"model": ErrorOut, "description": "Something in the request makes no sense; the message names it."},
+    429: {"model": ErrorOut, "description": "Too many calls."},
+    503: {"model": ErrorOut, "description": "The database cannot be used now; nothing was kept."},
+}
+"""What the OpenAPI description says of errors; each router names it."""

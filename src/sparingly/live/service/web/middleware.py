@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import re
+import secrets
 import time
-import uuid
 from typing import Any
 from urllib.parse import quote
 
@@ -61,6 +62,8 @@ HEADERS = {
 
 REQUEST_ID = "x-request-id"
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_PROCESS, _numbers = secrets.token_hex(4), itertools.count()
+"""A request's own id is that of its process and a number: it has to be unique, not secret."""
 
 SLOWEST = 1024
 """Bytes a second that a body comes at, at the least."""
@@ -205,7 +208,7 @@ def _route(scope: Scope) -> str:
 def _id_of(connection: HTTPConnection) -> str:
     """The id that a proxy has given to a request, or a new one."""
     given = connection.headers.get(REQUEST_ID, "")
-    return given if _ID.fullmatch(given) else uuid.uuid4().hex[:16]
+    return given if _ID.fullmatch(given) else f"{_PROCESS}{next(_numbers):08x}"
 
 
 def _log_access(scope: Scope, status: int, seconds: float) -> None:
