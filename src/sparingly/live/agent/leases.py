@@ -9,8 +9,9 @@ from sqlalchemy import Connection, and_, exists, func, or_, select, update
 
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError, ConflictError
+from sparingly.live.agent.observations import reasons_of
 from sparingly.live.agent.ticket_lifecycle import check_not_leased_to_another, find, reopened
-from sparingly.live.agent.ticket_records import OPEN, Question, read_payload, reasons_of
+from sparingly.live.agent.ticket_records import OPEN, Question, read_payload
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.journal import vector
 from sparingly.live.store.tables import observations, passes, payloads, tickets
