@@ -235,3 +235,19 @@ def test_observe_reads_a_file_as_it_comes_and_predict_uses_the_model(sparingly, 
     with pytest.raises(SystemExit):
         main(["predict", model, "--data", str(new), "--out", str(path.with_name("out.csv"))])
     assert path.with_name("out.csv").read_text().splitlines() == shown.out.splitlines()
+
+
+def test_the_terminal_shows_all_fields_with_their_names(sparingly, path: Path) -> None:  # type: ignore[no-untyped-def]
+    place = str(path)
+    sparingly("create", place, "--classes", "cat,dog", "--strategy", "always_ask")
+    header = ",".join(f"field{i}" for i in range(25))
+    sparingly("observe", place, stdin=f"{header}\n{','.join(map(str, range(25)))}\n")
+    said = sparingly("answer", place, stdin="q\n")[1]
+    assert all(f"field{i} " in said for i in range(25))
+    assert "never asking would have cost is not known" in sparingly("stats", place)[1]
+    other = str(path.with_name("words.db"))
+    sparingly("create", other, "--classes", "cat,dog", "--strategy", "always_ask")
+    sparingly("observe", other, stdin="age,job\n39,clerk\n,smith\n")
+    said = sparingly("answer", other, stdin="s\nq\n")[1]
+    assert "clerk" in said
+    assert "missing" in said

@@ -7,6 +7,7 @@ import json
 import pandas as pd
 import pytest
 
+from sparingly.commands.main import main
 from sparingly.experiments import datasets
 from sparingly.experiments.runs.run_records import Results
 
@@ -192,3 +193,13 @@ def test_a_dry_run_lists_the_file(sparingly, tables):
         "good.csv: 51 rows are played in their order, the others are held out",
     ]
     assert "(1,275 rounds)" in said
+
+
+def test_reproduce_lists_its_choices_and_fetch_suggests(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["reproduce"])
+    assert not left.value.code
+    assert "q1      mnist_binary, magic_telescope, adult: 7 strategies" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["datasets", "--fetch", "adlut"])
+    assert "did you mean adult?" in capsys.readouterr().err

@@ -4,6 +4,7 @@ import pytest
 
 from sparingly import strategies
 from sparingly.commands.main import main
+from sparingly.commands.strategies_command import WHICH
 
 
 def listed(capsys, *args):
@@ -23,3 +24,12 @@ def test_every_strategy_with_its_line_reference_and_games(capsys):
 
 def test_names_for_scripts(capsys):
     assert listed(capsys, "--names").split() == list(strategies())
+
+
+def test_it_says_which_to_take_when(capsys):
+    with pytest.raises(SystemExit):
+        main(["strategies"])
+    said = capsys.readouterr().out
+    assert "To use one, on your own data, with your own costs: sparing" in said
+    named = " ".join(WHICH.values())
+    assert sum(name in named for name in strategies.registered()) >= 8

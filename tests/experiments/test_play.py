@@ -50,3 +50,19 @@ def test_bad_streams_are_named() -> None:
         list(sp.play(AlwaysAsk(game, 1), game, [([0.0], 5)]))
     with pytest.raises(ValueError, match="delay is -1"):
         list(sp.play(AlwaysAsk(game, 1), game, [([0.0], 0)], delay=-1))
+
+
+def test_named_labels_object_rows_and_read_only_arrays_are_played(recwarn):
+    game = sp.label_efficient(2, classes=["cat", "dog"])
+    X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    names = ["dog" if x[0] > 0 else "cat" for x in X]
+    fixed = X.copy()
+    fixed.setflags(write=False)
+    plain = [one.action for one in sp.play(sp.Sparing(game, 3), game, zip(X, (X[:, 0] > 0).astype(int), strict=True))]
+    for rows in (X.astype(object), fixed):
+        assert [one.action for one in sp.play(sp.Sparing(game, 3), game, zip(rows, names, strict=True))] == plain
+    assert not [one for one in recwarn if "writable" in str(one.message)]
+    with pytest.raises(ValueError, match="outcome 'cow' is not one of cat, dog"):
+        list(sp.play(sp.Sparing(game, 3), game, [(X[0], "cow")]))
+    with pytest.raises(ValueError, match="'much'"):
+        list(sp.play(sp.Sparing(game, 3), game, [(np.array([1, "much", 2], dtype=object), 0)]))

@@ -321,7 +321,8 @@ def _in_words(found: Statistics) -> list[str]:
         lines.append(
             f"cost {found.cost:.4g}: questions {found.questions_cost:.4g}, errors about {found.errors_cost:.4g}"
         )
-    lines.append(
-        f"always asking would have cost {found.always_asking:.4g}, never asking about {found.never_asking:.4g}"
-    )
+    never = "what never asking would have cost is not known before an answer"
+    if found.never_asking is not None:
+        never = f"never asking about {found.never_asking:.4g}"
+    lines.append(f"always asking would have cost {found.always_asking:.4g}, {never}")
     return lines

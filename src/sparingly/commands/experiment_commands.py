@@ -87,7 +87,9 @@ def run(
 
 
 def reproduce(
-    what: Annotated[str, typer.Argument(help="q1, q2, q3, q4, all, or q1_app, q2_app, q3_app.")],
+    what: Annotated[
+        str | None, typer.Argument(help="q1, q2, q3, q4, all, or q1_app, q2_app, q3_app; lists them if left out.")
+    ] = None,
     seeds: Seeds = None,
     horizon: Horizon = None,
     first_seed: Annotated[int | None, typer.Option(help="The first seed.")] = None,
@@ -103,7 +105,11 @@ def reproduce(
     given = {key: value for key, value in locals().items() if key not in ("what", "settings")}
     with refusals():
         from sparingly.commands.run_studies import run_paper
+        from sparingly.experiments.runs.paper_studies import described
 
+        if what is None:
+            typer.echo("\n".join(described()))
+            return
         run_paper(what, {key: value for key, value in given.items() if value is not None}, settings)
 
 

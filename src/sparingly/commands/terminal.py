@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -26,7 +27,7 @@ def answer_by_key(agent: Agent, expert: str, lease_seconds: float = 600.0) -> in
     while offered := agent.questions(expert, limit=1, lease_seconds=lease_seconds):
         question = offered[0]
         keys = dict(zip(KEYS, question.choices, strict=False))
-        _show(console, question, keys)
+        _show(console, question, keys, agent.settings.names)
         key = _key()
         if key in (QUIT, "", "\x04", "\x03"):
             break
@@ -49,16 +50,15 @@ def answer_by_key(agent: Agent, expert: str, lease_seconds: float = 600.0) -> in
     return len(done)
 
 
-def _show(console: Console, question: Question, keys: dict[str, Label]) -> None:
+def _show(console: Console, question: Question, keys: dict[str, Label], names: Sequence[str] | None) -> None:
     console.rule(f"question {escape(question.id)}")
     payload = question.payload
-    if payload is None:
-        console.print("features " + escape(", ".join(f"{value:g}" for value in question.features[:20])))
+    if payload is None and names is None:
+        console.print("features " + escape(", ".join(f"{value:g}" for value in question.features)))
+    elif payload is None:
+        _show_fields(console, dict(zip(names or (), (f"{value:g}" for value in question.features), strict=False)))
     elif payload.kind == "fields":
-        table = Table(show_header=False, box=None)
-        for name, value in payload.content.items():
-            table.add_row(escape(str(name)), escape(str(value)))
-        console.print(table)
+        _show_fields(console, payload.content)
     elif payload.kind == "text":
         console.print(escape(payload.content))
     else:
@@ -66,6 +66,14 @@ def _show(console: Console, question: Question, keys: dict[str, Label]) -> None:
     console.print(f"[dim]{escape(question.why)}[/]")
     choices = "  ".join(f"[bold]{key}[/] {escape(str(label))}" for key, label in keys.items())
     console.print(f"{choices}  [dim]{SKIP} skip  {DONT_KNOW} don't know  {UNDO} undo  {QUIT} quit[/]")
+
+
+def _show_fields(console: Console, fields: Mapping[str, Any]) -> None:
+    """All fields with their names; a gap is shown as one."""
+    table = Table(show_header=False, box=None)
+    for name, value in fields.items():
+        table.add_row(escape(str(name)), "[dim]missing[/]" if value is None else escape(str(value)))
+    console.print(table)
 
 
 def _key() -> str:

@@ -8,6 +8,7 @@ recorded beside it, so that damage done later is seen as well.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 from pathlib import Path
@@ -64,7 +65,9 @@ def fetch(name: str, folder: Path) -> Path:
 
     name = "mnist" if name == "mnist_binary" else name
     if name not in ON_OPENML:
-        raise DataError(f"{name!r} is not fetched: it comes with a dependency, or is none of {', '.join(ON_OPENML)}")
+        near = difflib.get_close_matches(name, ON_OPENML, n=3, cutoff=0.6)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"those that are: {', '.join(ON_OPENML)}"
+        raise DataError(f"{name!r} is not among the data sets that are fetched; {hint}")
     their_name, version = ON_OPENML[name]
     try:
         bunch = fetch_openml(

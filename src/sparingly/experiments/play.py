@@ -65,7 +65,7 @@ def play(
     block: int = 500,
     progress: bool = False,
 ) -> Iterator[Round]:
-    """Play a stream of (observation, outcome), and give each round as it is played.
+    """Play a stream of (observation, outcome), and give each round as it is played; an outcome is its number or name.
 
     Where the game's experts have names, an item may be (observation, outcome, answers): what each expert that is not
     gold answers if asked, by name: a class, None (or nothing) for no answer, or a pair (class or None, price paid).
@@ -236,6 +236,10 @@ def _stack(xs: list[Any]) -> Any:
 
 
 def _checked(outcome: Any, game: Game) -> int:
+    if isinstance(outcome, str):
+        if outcome not in game.outcomes:
+            raise ValueError(f"outcome {outcome!r} is not one of {', '.join(game.outcomes)}")
+        return game.outcomes.index(outcome)
     number = int(outcome)
     if number != outcome or not 0 <= number < game.n_outcomes:
         raise ValueError(f"outcome {outcome!r} is not one of 0 to {game.n_outcomes - 1}")

@@ -392,7 +392,7 @@ class Strategy(abc.ABC):
     def _block(self, X: ArrayLike | Tensor) -> Tensor:
         """The observations as a finite float32 tensor of the right shape, or an error that names the value."""
         try:
-            block = torch.as_tensor(X if isinstance(X, Tensor) else np.asarray(X), dtype=torch.float32)
+            block = torch.as_tensor(X if isinstance(X, Tensor) else _writable(X), dtype=torch.float32)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(f"observations must be numbers: {error}") from error
         if block.dim() == 2 and len(self.shape) > 1 and block.shape[1] == self.n_features:
@@ -402,6 +402,14 @@ class Strategy(abc.ABC):
         if not math.isfinite(float(block.sum())):
             _check_finite(block)
         return block
+
+
+def _writable(X: ArrayLike) -> NDArray[Any]:
+    """An array that torch takes without a warning: numbers in an array of objects are numbers, too."""
+    array = np.asarray(X)
+    if array.dtype == object:
+        array = array.astype(np.float64)
+    return array if array.flags.writeable else array.copy()
 
 
 def _check_finite(block: Tensor) -> None:

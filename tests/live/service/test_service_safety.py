@@ -136,6 +136,8 @@ def test_pages_are_for_those_who_signed_in(served, client):
     cookie, _ = signed_in(client, served, EXPERT)
     assert client.get("/", headers=as_cookie(cookie)).headers["location"] == "/agents/default/answer"
     assert client.get("/agents/default/dashboard", headers=as_cookie(cookie)).status_code == 403
+    admin, _ = signed_in(client, served, ADMIN)
+    assert "Observes 3 numbers" in client.get("/agents/default/dashboard", headers=as_cookie(admin)).text
     assert client.get("/signed-in").headers["location"] == "/sign-in?kept=no"
     assert "kept no cookie" in client.get("/sign-in?kept=no").text
 

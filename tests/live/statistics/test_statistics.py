@@ -137,3 +137,11 @@ def test_only_blocks_in_which_something_happened_are_read_again(make: Make, monk
     agent.observe([1, 2, 3])
     agent.stats()
     assert read == [(10, 10), (601, 601)]
+
+
+def test_what_never_asking_costs_is_not_known_before_an_answer(make: Callable[..., sp.Agent]) -> None:
+    agent = make()
+    ticket = agent.observe([1, 2, 3])
+    assert agent.stats().never_asking is None
+    agent.answer(ticket.id, "dog")
+    assert agent.stats().never_asking == 0

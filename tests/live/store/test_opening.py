@@ -86,3 +86,14 @@ def test_the_number_of_threads_does_not_matter(make: Make, path: Path) -> None:
         said.append(agent._runtime._decider._learner.state())
     torch.set_num_threads(1)
     assert said[0] == said[1]
+
+
+def test_a_second_agent_that_is_refused_leaves_the_first_open(make: Make, path: Path) -> None:
+    first = make()
+    first.observe([1, 2, 3])
+    with pytest.raises(StoreError, match=r"seed is 0, not 7"):
+        make(seed=7)
+    with pytest.raises(StoreError, match=r"classes is \['cat', 'dog'\]"):
+        make(classes=["ham", "spam"])
+    assert first.observe([1, 2, 4]).asks
+    assert first.stats().observations == 2

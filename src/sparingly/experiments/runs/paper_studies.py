@@ -71,6 +71,20 @@ def study(name: str, *, seeds: int | None = None, horizon: int = 10_000, first_s
     return Study(name=name, rows=rows, seeds=seeds or 25, first_seed=first_seed)
 
 
+def described() -> list[str]:
+    """Each of the paper's experiments in a line: its name, the data sets, and how many strategies.
+
+    >>> described()[0]
+    'q1      mnist_binary, magic_telescope, adult: 7 strategies'
+    """
+    lines = []
+    for name in TABLES:
+        rows = study(name).rows
+        sets = dict.fromkeys(row.task.dataset for row in rows)
+        lines.append(f"{name:<7} {', '.join(sets)}: {len(rows) // len(sets)} strategies")
+    return [*lines, f"all     {', '.join(ALL)}"]
+
+
 def _table_rows(name: str, horizon: int) -> tuple[Row, ...]:
     table = name[:2].upper() + name[2:]
     rows = [row for row in printed() if row.table == table]

@@ -40,7 +40,7 @@ from sparingly.live.agent.ticket_records import (
 from sparingly.live.store import export
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.migrations import WRITE_CHECK, write_meta
-from sparingly.live.store.store import Store, backend_of
+from sparingly.live.store.store import Store, backend_of, check_same_agent
 from sparingly.live.training.added_classes import checked_people
 from sparingly.live.training.decider import Learner
 from sparingly.strategies.strategy import Strategy
@@ -169,6 +169,8 @@ class Agent:
         )
         if not backend_of(path).exists():
             Store.create(path, settings, state=None if instance is None else Learner(instance).state())
+        else:
+            check_same_agent(path, settings)
         self._begin(AgentRuntime(Store.open(path), instance, settings, None, clock, busy_timeout, texts))
 
     @classmethod

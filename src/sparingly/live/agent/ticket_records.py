@@ -186,7 +186,7 @@ class Statistics(TicketRecord):
     accuracy_high: float | None
     sample: float
     always_asking: float
-    never_asking: float
+    never_asking: float | None
     at: float | None
     """When the last of these observations came."""
     taught: int = 0

@@ -118,11 +118,14 @@ def _sample(rows: Iterable[Group], rate: float, game: Game) -> _Sample:
     return sample
 
 
-def _never_asking(rows: Sequence[Group], sample: _Sample, game: Game, observations: int) -> float:
+def _never_asking(rows: Sequence[Group], sample: _Sample, game: Game, observations: int) -> float | None:
     """The cost of the cheapest constant announcement.
 
-    By the questions left to chance; by all labels and predictions while there are too few of them.
+    By the questions left to chance; by all labels and predictions while there are too few of them; None while there is
+    no label at all.
     """
+    if observations and all(row.label is None for row in rows):
+        return None
     shares: NDArray[np.float64] = np.zeros(game.n_outcomes)
     if sample.size >= ENOUGH:
         for label, share in sample.shares.items():

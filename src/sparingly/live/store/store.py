@@ -166,6 +166,24 @@ class Store:
         self.backend.release()
 
 
+def check_same_agent(path: str | os.PathLike[str], settings: AgentSettings) -> None:
+    """Refuse settings of another agent than the one that is there, before anything is taken from whoever has it open.
+
+    What cannot be read now is refused when the agent is opened.
+    """
+    backend = backend_of(path)
+    engine = backend.engine()
+    try:
+        with engine.connect() as connection:
+            differs = AgentSettings.from_json(read_meta(connection, "settings")).differs(settings)
+    except (DBAPIError, NoResultFound, ValueError, KeyError, TypeError):
+        return
+    finally:
+        engine.dispose()
+    if differs is not None:
+        raise StoreError(f"{backend.name} is an agent whose {differs}: open it, or choose another place")
+
+
 def unstorable(error: DataError) -> AgentError:
     """The error for a value that no column can hold, such as a text with NUL: its sender made a mistake."""
     return AgentError(f"a value cannot be kept: {' '.join(str(error.orig).split())[:200]}")

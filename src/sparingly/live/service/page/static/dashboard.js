@@ -43,7 +43,9 @@ function tiles(s) {
   $("versus").replaceChildren(...bars.map(([name, value, kind]) => bar(name, value, kind, most)));
   $("questions").textContent = number(s.questions);
   const share = s.observations ? percent(s.questions / s.observations) : "–";
-  $("questions-text").textContent = `${share} of ${number(s.observations)} observations · ${number(s.answered)} answered`;
+  $("questions-text").textContent = `${share} of ${number(s.observations)} observations · ${number(s.answered)} answered${
+    s.taught ? ` · ${number(s.taught)} labels taught` : ""
+  }`;
   $("accuracy").textContent = percent(s.accuracy);
   $("accuracy-text").textContent =
     s.accuracy === null
