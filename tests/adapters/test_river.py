@@ -199,6 +199,29 @@ def test_at_the_end_of_a_pipeline():
     assert 40 <= asked < 200
 
 
+def test_after_a_scaler_that_moves_on_an_answer_still_finds_its_question():
+    model = preprocessing.StandardScaler() | ActiveClassifier(options={"width": 20, "members": 3})
+    active = model["ActiveClassifier"]
+    for x, y in easy(60):
+        _, ask = model.predict_one(x)
+        if ask:
+            model.learn_one(x, y)
+    assert not active._asked
+    assert active._play._strategy.clock == 60, "an answer is not a round of its own"
+
+
+def test_a_scaler_inside_does_not_blur_what_a_strategy_scales_by_itself():
+    plain, scaled = (ActiveClassifier(step) for step in (None, preprocessing.StandardScaler()))
+    for x, y in easy(150):
+        for model in (plain, scaled):
+            model.last = model.predict_one(x)
+            if model.last[1]:
+                model.learn_one(x, y)
+        assert plain.last == scaled.last
+    other = ActiveClassifier(preprocessing.StandardScaler(), strategy="margin")
+    assert len(other._transformers) == 1, "a strategy that does not scale needs the scaler"
+
+
 CLASSIFIERS = [
     tree.HoeffdingTreeClassifier(),
     preprocessing.StandardScaler() | linear_model.LogisticRegression(),

@@ -7,16 +7,21 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from torch import nn
 
 import sparingly as sp
-from sparingly.adapters.sklearn import SparingClassifier
+from sparingly.adapters.sklearn import ActivePipeline, SparingClassifier
+from sparingly.adapters.sklearn_ensemble import SklearnEnsemble
 
 SMALL = {"strategy__width": 20, "strategy__members": 3}
 
@@ -156,3 +161,57 @@ def test_costs_hold_from_the_first_label_on():
     assert model._strategy.game.costs[0, 1] == 5.0
     model.set_params(query_cost=0.1).partial_fit(X[:1], y[:1])
     assert model._strategy.n_labels == 81, "a parameter that is changed matters at the next fit"
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        RandomForestClassifier(10),
+        LogisticRegression(),
+        make_pipeline(StandardScaler(), GaussianNB()),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_any_scikit_learn_classifier_is_the_model_inside(classifier):
+    game = sp.label_efficient(3)
+    X = np.random.default_rng(0).normal(size=(150, 3)).astype(np.float32)
+    y = np.where(X[:, 0] > 0.3, 2, (X[:, 1] > 0).astype(int))
+    strategy, again = (
+        sp.Sparing(game, 3, network=SklearnEnsemble(classifier, 3), seed=0, horizon=150) for _ in range(2)
+    )
+    rounds = list(sp.play(strategy, game, zip(X, y, strict=True)))
+    assert sum(r.action == 3 for r in rounds) < 140
+    assert np.mean(strategy.scores(X).argmax(1) == y) > 0.8
+    again.load_state_dict(strategy.state_dict())
+    assert (again.scores(X) == strategy.scores(X)).all(), "what it has seen makes the same model again"
+
+
+def test_an_estimator_inside_with_options_by_prefix():
+    X, y = load_iris(return_X_y=True)
+    model = SparingClassifier(estimator=RandomForestClassifier(5), estimator__max_depth=1).fit(X, y)
+    inside = model._strategy.knowledge.beliefs.ensemble
+    assert isinstance(inside, SklearnEnsemble)
+    assert {one.max_depth for one in inside._models} == {1}
+    assert clone(model).get_params()["estimator__max_depth"] == 1
+    assert model.score(X, y) > 0.5
+    with pytest.raises(ValueError, match="gives no probabilities"):
+        SparingClassifier(estimator=LinearSVC()).fit(X, y)
+    with pytest.raises(ValueError, match="inside 'sparing', not inside 'margin'"):
+        SparingClassifier("margin", estimator=LogisticRegression()).fit(X, y)
+
+
+def test_a_pipeline_asks_and_learns():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(150)
+    X, y = X[order], y[order]
+    model = ActivePipeline([("scale", StandardScaler()), ("classifier", SparingClassifier(classes=[0, 1, 2]))])
+    asked, utilities = model.query(X[:50], return_utilities=True)
+    assert len(utilities) == 50
+    assert not hasattr(model[0], "mean_"), "query changes nothing"
+    model.update(X[:50], asked).partial_fit(X[asked], y[asked])
+    mean = model[0].mean_.copy()
+    model.partial_fit(X[50:100], y[50:100])
+    assert (model[0].mean_ == mean).all(), "the yardstick stays"
+    assert model[-1]._strategy.clock == 100, "rows that update was told of are counted once"
+    assert model.score(X[100:], y[100:]) > 0.85
+    assert model.fit(X, y)[0].mean_.tolist() != mean.tolist()

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from sparingly.adapters.river import ActiveClassifier as ActiveClassifier
     from sparingly.adapters.river_ensemble import RiverEnsemble as RiverEnsemble
     from sparingly.adapters.skactiveml import SparingQueryStrategy as SparingQueryStrategy
+    from sparingly.adapters.sklearn import ActivePipeline as ActivePipeline
     from sparingly.adapters.sklearn import SparingClassifier as SparingClassifier
+    from sparingly.adapters.sklearn_ensemble import SklearnEnsemble as SklearnEnsemble
     from sparingly.adapters.torch import Extractor as Extractor
     from sparingly.adapters.torch import FrozenFeatures as FrozenFeatures
     from sparingly.adapters.torch import ModuleOf as ModuleOf
@@ -22,6 +24,8 @@ _HOME = {
     "ActiveClassifier": "river",
     "RiverEnsemble": "river_ensemble",
     "SparingClassifier": "sklearn",
+    "ActivePipeline": "sklearn",
+    "SklearnEnsemble": "sklearn_ensemble",
     "SparingQueryStrategy": "skactiveml",
     "PartialMonitoringEnv": "gymnasium",
     "Extractor": "torch",

@@ -12,7 +12,7 @@ class PrefixedParameters:
     fitted, not before.
     """
 
-    _prefixes = ("module__", "strategy__")
+    _prefixes = ("module__", "strategy__", "estimator__")
 
     def _own_params(self) -> dict[str, Any]:
         own: dict[str, Any] = super().get_params(deep=False)  # type: ignore[misc]

@@ -7,19 +7,25 @@ from typing import Any
 
 from sparingly.adapters.growing_strategy import GrowingStrategy
 from sparingly.adapters.river_ensemble import RiverEnsemble
-from sparingly.adapters.strategy_factory import StrategyFactory
-from sparingly.games import Game
-from sparingly.strategies import Sparing
-from sparingly.strategies.strategy import Strategy
+from sparingly.adapters.strategy_factory import SparingAround, StrategyFactory
+from sparingly.strategies import registered
 
 try:
-    from river import base, compose
+    from river import base, compose, preprocessing
     from river.active.base import ActiveLearningClassifier
 except ImportError:
     raise ImportError("the river adapter needs river: pip install 'sparingly[adapters]'") from None
 
 PATIENCE = 10_000
 """Questions whose observations are kept as they were when asked; an answer to an older one is learned as it is."""
+SCALERS = (
+    preprocessing.StandardScaler,
+    preprocessing.AdaptiveStandardScaler,
+    preprocessing.MinMaxScaler,
+    preprocessing.MaxAbsScaler,
+    preprocessing.RobustScaler,
+)
+"""They move each feature and stretch it, from row to row a little differently."""
 
 
 class ActiveClassifier(ActiveLearningClassifier):
@@ -35,7 +41,9 @@ class ActiveClassifier(ActiveLearningClassifier):
     ----------
     classifier
         None: the strategy's own networks. A river classifier: it is the model inside the strategy. A transformer, or a
-        pipeline with or without a classifier at its end: the transformers come first.
+        pipeline with or without a classifier at its end: the transformers come first. A scaler is left out where the
+        strategy scales by itself (`sparing` does): the labels that a strategy keeps would be scaled by what was known
+        when each was asked for, and the coming rows otherwise.
     strategy, options
         A strategy's name and its keyword arguments. With a river classifier inside it is "sparing".
     classes
@@ -77,7 +85,9 @@ class ActiveClassifier(ActiveLearningClassifier):
         if inside is not None:
             if strategy != "sparing":
                 raise ValueError(f"a river classifier can be the model inside 'sparing', not inside {strategy!r}")
-            maker = _SparingWith(inside)
+            maker = SparingAround(RiverEnsemble, inside)
+        elif getattr(registered().get(strategy), "scales", False):
+            self._transformers = [step for step in self._transformers if not isinstance(step, SCALERS)]
         factory = StrategyFactory(maker, options or {}, costs, query_cost, seed or 0)
         self._play = GrowingStrategy(factory, classes, max_features=max_features)
         self._asked: dict[str, list[dict[Any, Any]]] = {}
@@ -94,16 +104,27 @@ class ActiveClassifier(ActiveLearningClassifier):
         return self._play.probabilities(seen), asks
 
     def learn_one(self, x: dict[Any, Any], y: base.typing.ClfTarget, **kwargs: Any) -> None:
-        """Learn a label, of the observation as it was seen when it was asked about."""
-        waiting = self._asked.get(_key(x))
-        self._play.learn(waiting[0] if waiting else self._transformed(x), y, asked=waiting is not None)
-        if waiting:
-            del waiting[0]
-        if waiting == []:
-            del self._asked[_key(x)]
+        """Learn a label, of the observation as it was seen when it was asked about.
+
+        After a transformer that stands before this in a pipeline, an observation is not what it was when it was asked
+        about: it is learned as it is now, and answers the latest question about the same features.
+        """
+        key = _key(x)
+        seen = self._asked[key][0] if key in self._asked else self._transformed(x)
+        key = key if key in self._asked else self._latest(x)
+        self._play.learn(seen, y, asked=key is not None)
+        if key is not None:
+            del self._asked[key][0]
+            if not self._asked[key]:
+                del self._asked[key]
         for step, entering in self._steps(x):
             if step._supervised:
                 step.learn_one(entering, y)
+
+    def _latest(self, x: dict[Any, Any]) -> str | None:
+        """The latest question, if it is about these features."""
+        latest = next(reversed(self._asked), None)
+        return latest if latest is not None and set(self._asked[latest][0]) == set(x) else None
 
     def _ask_for_label(self, x: dict[Any, Any], y_pred: Any) -> bool:
         return self._round(x)[2]
@@ -155,17 +176,6 @@ class ActiveClassifier(ActiveLearningClassifier):
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"strategy": "sparing"}
-
-
-class _SparingWith:
-    """Makes `Sparing` around a river classifier; an object, so that it can be pickled."""
-
-    def __init__(self, classifier: base.Estimator) -> None:
-        self.classifier = classifier
-
-    def __call__(self, game: Game, n_features: int, *, members: int = 3, **options: Any) -> Strategy:
-        ensemble = RiverEnsemble(self.classifier, game.n_outcomes, members=members)
-        return Sparing(game, n_features, network=ensemble, **options)
 
 
 def _parts(given: base.Estimator | None) -> tuple[list[Any], base.Estimator | None]:

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from sparingly.adapters.prefixed_parameters import PrefixedParameters
 from sparingly.adapters.raw_input import RawInput
-from sparingly.adapters.strategy_factory import Floats, StrategyFactory, StrategyOrName, probabilities
+from sparingly.adapters.sklearn_ensemble import SklearnEnsemble
+from sparingly.adapters.strategy_factory import Floats, SparingAround, StrategyFactory, StrategyOrName, probabilities
 from sparingly.adapters.torch import ModuleOf
 from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.strategies.strategy import Strategy
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, clone
+    from sklearn.pipeline import Pipeline
     from sklearn.utils import check_array
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
@@ -50,13 +52,17 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
     module
         The network inside: None for the strategy's own, an `nn.Module` class, an instance, or a function of
         (shape, outputs).
+    estimator
+        A scikit-learn classifier with `predict_proba`, or a pipeline that ends in one: it is the model inside the
+        strategy "sparing". It is fitted anew at every update, so it should be quick.
     encoder
         What turns texts into numbers, if `X` is a list of strings or has a column of texts: "static", "hashing", a
         Hugging Face model, or a function of a list of strings.
     random_state
         A number; the same one gives the same classifier.
     **prefixed
-        `module__name=value` goes to the module when it is made, `strategy__name=value` to the strategy.
+        `module__name=value` goes to the module when it is made, `strategy__name=value` to the strategy,
+        `estimator__name=value` to the estimator.
 
     Examples
     --------
@@ -81,6 +87,7 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         costs: Any = None,
         query_cost: float = 1.0,
         module: Any = None,
+        estimator: Any = None,
         encoder: EncoderChoice = None,
         random_state: int | None = 0,
         **prefixed: Any,
@@ -90,6 +97,7 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         self.costs = costs
         self.query_cost = query_cost
         self.module = module
+        self.estimator = estimator
         self.encoder = encoder
         self.random_state = random_state
         for name, value in prefixed.items():
@@ -166,7 +174,13 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         options = self._options_of("strategy")
         if self.module is not None:
             options["network"] = ModuleOf(self.module, self._options_of("module"))
-        return StrategyFactory(self.strategy, options, self.costs, self.query_cost, self.random_state or 0)
+        strategy = self.strategy
+        if self.estimator is not None:
+            if self.module is not None or strategy != "sparing":
+                raise ValueError(f"an estimator can be the model inside 'sparing', not inside {strategy!r} or a module")
+            inside = clone(self.estimator).set_params(**self._options_of("estimator"))
+            strategy = SparingAround(SklearnEnsemble, inside)
+        return StrategyFactory(strategy, options, self.costs, self.query_cost, self.random_state or 0)
 
     # asking
 
@@ -219,6 +233,53 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         n = len(self.classes_)
         announced: NDArray[Any] = self.classes_[(probability @ self._strategy.game.costs[:n, :n].T).argmin(1)]
         return announced
+
+
+class ActivePipeline(Pipeline):  # type: ignore[misc]
+    """A scikit-learn pipeline whose last step is a `SparingClassifier`, with its `query`, `update` and `partial_fit`.
+
+    The transformers are fitted on the first rows that the pipeline learns or is told of, and stay as they are until
+    `fit`: if they moved on, the labels that are known and the rows to come would be measured by two yardsticks.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.decomposition import PCA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> order = np.random.default_rng(0).permutation(len(X))
+    >>> X, y = X[order], y[order]
+    >>> model = ActivePipeline([("pca", PCA(3)), ("classifier", SparingClassifier(classes=[0, 1, 2]))])
+    >>> asked = model.query(X[:100])
+    >>> model = model.update(X[:100], asked).partial_fit(X[asked], y[asked])
+    >>> model.score(X[100:], y[100:]) > 0.9
+    True
+    """
+
+    def query(self, candidates: Any, *, return_utilities: bool = False) -> Any:
+        """Which of these rows are worth asking about; changes nothing."""
+        there = self if self._has_seen else copy.deepcopy(self)
+        return there.steps[-1][1].query(there._moved(candidates), return_utilities=return_utilities)
+
+    def update(self, candidates: Any, queried_indices: Any) -> Self:
+        """These rows went by, and the labels of these places were asked for."""
+        self.steps[-1][1].update(self._moved(candidates), queried_indices)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> Self:
+        """Learn more labels."""
+        self.steps[-1][1].partial_fit(self._moved(X), y, classes)
+        return self
+
+    @property
+    def _has_seen(self) -> bool:
+        return hasattr(self.steps[-1][1], "n_features_in_")
+
+    def _moved(self, X: Any) -> Any:
+        """The rows after the transformers, which are fitted to them if these rows are the first."""
+        fitted = self._has_seen
+        for _, _, step in self._iter(with_final=False):
+            X = step.transform(X) if fitted else step.fit(X).transform(X)
+        return X
 
 
 def _places(y: NDArray[Any], known: NDArray[Any]) -> list[int]:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sparingly.games import Game, label_efficient
 from sparingly.games.costs import check_prices, read_costs
 from sparingly.games.matrices import check_class
-from sparingly.strategies import registered
+from sparingly.strategies import Sparing, registered
+from sparingly.strategies.sparing.ensemble import Ensemble
 from sparingly.strategies.strategy import Strategy
 
 StrategyOrName = str | Callable[..., Strategy]
@@ -63,6 +64,25 @@ class StrategyFactory:
         if self.strategy not in known:
             raise ValueError(f"there is no strategy {self.strategy!r}: there are {', '.join(known)}")
         return known[self.strategy]
+
+
+class SparingAround:
+    """Makes `Sparing` around copies of a classifier of another library; an object, so that it can be pickled.
+
+    Parameters
+    ----------
+    ensemble
+        What makes the copies: `RiverEnsemble` or `SklearnEnsemble`.
+    classifier
+        The other library's.
+    """
+
+    def __init__(self, ensemble: Callable[..., Ensemble], classifier: Any) -> None:
+        self.ensemble, self.classifier = ensemble, classifier
+
+    def __call__(self, game: Game, n_features: int, *, members: int = 3, **options: Any) -> Strategy:
+        copies = self.ensemble(self.classifier, game.n_outcomes, members=members)
+        return Sparing(game, n_features, network=copies, **options)
 
 
 def probabilities(scores: Floats, n_classes: int) -> Floats:
