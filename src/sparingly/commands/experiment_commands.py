@@ -60,6 +60,10 @@ def run(
     cost: Cost = None,
     costs: Costs = None,
     query_cost: Annotated[float | None, typer.Option(help="What a question costs.")] = None,
+    expert: Annotated[
+        list[str] | None,
+        typer.Option(help="Who can be asked: `gpt35:0.01` (recorded), `human:1:gold`, `gpt:0.01:accuracy=0.8`."),
+    ] = None,
     noise: Annotated[float | None, typer.Option(help="Share of answers drawn at random.")] = None,
     drift: Annotated[str | None, typer.Option(help="`none`, `abrupt` or `gradual`: two classes swap names.")] = None,
     delay: Annotated[int | None, typer.Option(help="Rounds until an answer arrives.")] = None,
@@ -88,7 +92,7 @@ def run(
 
 def reproduce(
     what: Annotated[
-        str | None, typer.Argument(help="q1, q2, q3, q4, all, or q1_app, q2_app, q3_app; lists them if left out.")
+        str | None, typer.Argument(help="q1 to q4, all, q1_app to q3_app, or experts; lists them if left out.")
     ] = None,
     seeds: Seeds = None,
     horizon: Horizon = None,
@@ -101,7 +105,7 @@ def reproduce(
     dry_run: DryRun = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Run the paper's experiments, with a report that puts its figures beside ours."""
+    """Run the paper's experiments, with a report that puts its figures beside ours; or those with several experts."""
     given = {key: value for key, value in locals().items() if key not in ("what", "settings")}
     with refusals():
         from sparingly.commands.run_studies import run_paper

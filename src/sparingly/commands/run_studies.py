@@ -18,7 +18,7 @@ from sparingly.experiments.data_description import costs_in_words, described, te
 from sparingly.experiments.reports.advice import in_text
 from sparingly.experiments.reports.comparison import Digest, complete_seeds, digest
 from sparingly.experiments.reports.report import Report, make_report, write_report
-from sparingly.experiments.runs import paper_studies
+from sparingly.experiments.runs import expert_study, paper_studies
 from sparingly.experiments.runs.duration_estimates import Estimates, in_time
 from sparingly.experiments.runs.experiment_settings import (
     PlainSettings,
@@ -122,7 +122,11 @@ def run_paper(what: str, given: Mapping[str, Any], settings: Path | None) -> Non
     if unknown:
         raise SettingsError(f"{sorted(unknown)[0]!r} is not a setting of reproduce")
     names = paper_studies.ALL if what == "all" else tuple(what.split(","))
-    _do([paper_studies.study(name, **chosen) for name in names], options)
+    studies = [
+        expert_study.study(**chosen) if name == expert_study.NAME else paper_studies.study(name, **chosen)
+        for name in names
+    ]
+    _do(studies, options)
 
 
 def _run_options(chosen: dict[str, Any]) -> RunOptions:
@@ -155,7 +159,8 @@ def told(task: Task, *, whole: bool) -> list[str]:
     if task.encoder is not None:
         columns = [f"column {name!r} is read as text" for name in text_columns(data)] or ["texts"]
         lines += [f"{column}, encoder {task.encoder}" for column in columns]
-    lines.append(costs_in_words(data.classes, task.costs, task.query_cost))
+    said = costs_in_words(data.classes, task.costs, task.query_cost)
+    lines.append(f"{said.rpartition('; ')[0]}; experts {', '.join(task.expert)}" if task.expert else said)
     if whole or task.order == "file":
         orders = {"shuffle": "in random order, another for each seed (--order file keeps it)", "file": "in their order"}
         lines.append(f"{played_rows(task, data):,} rows are played {orders[task.order]}, the others are held out")

@@ -27,6 +27,19 @@ def draw_all(digest: Any) -> Iterator[tuple[str, str, bytes]]:
         if len(f1):
             yield f"{name}_f1", f"{table}: weighted F1 on held-out data by labels, mean", _png(draw_f1, f1)
         yield f"{name}_queries", f"{table}: questions asked", _png(draw_queries, runs)
+        if "experts" in runs and runs["experts"].notna().all():
+            yield from _with_experts(name, str(table), runs)
+
+
+def _with_experts(name: str, table: str, runs: Any) -> Iterator[tuple[str, str, bytes]]:
+    """The figures of runs whose experts have names."""
+    from sparingly.experiments.reports import expert_figures
+
+    yield f"{name}_split", f"{table}: cost, as prices and mistakes", _png(expert_figures.draw_cost_split, runs)
+    yield f"{name}_deciders", f"{table}: who decided", _png(expert_figures.draw_deciders, runs)
+    if expert_figures.has_learned(runs):
+        draw = expert_figures.draw_reliability
+        yield f"{name}_reliability", f"{table}: how often experts are right, as learned", _png(draw, runs)
 
 
 def draw_costs_over_time(curves: Any, best: str, names: dict[str, str]) -> bytes:
@@ -64,30 +77,30 @@ def draw_queries(runs: Any) -> Any:
 
 def draw_regret_over_time(curves: Any) -> Any:
     """Cumulative regret with the band between its quartiles."""
-    figure, panels, labels = _panels(curves)
+    figure, panels, labels = panels_by_dataset(curves)
     for axes, (dataset, part) in zip(panels, curves.groupby("dataset", sort=False), strict=False):
         for label, curve in part.groupby("label", sort=False):
             style = _style(labels.index(label), every=len(curve) // 6)
             axes.plot(curve["t"], curve["mean"], label=label, **style)
             axes.fill_between(curve["t"], curve["lower"], curve["upper"], color=style["color"], alpha=0.15, linewidth=0)
         axes.set(title=dataset, xlabel="round", ylabel="cumulative regret")
-    return _with_legend(figure, panels)
+    return with_legend(figure, panels)
 
 
 def draw_f1(curves: Any) -> Any:
     """Weighted F1 against labels; a curve ends where fewer than half of the seeds got so many labels."""
-    figure, panels, labels = _panels(curves)
+    figure, panels, labels = panels_by_dataset(curves)
     for axes, (dataset, part) in zip(panels, curves.groupby("dataset", sort=False), strict=False):
         for label, curve in part.groupby("label", sort=False):
             common = curve[curve["seeds"] >= part["seeds"].max() / 2]
             axes.plot(common["labels"], common["mean"], label=label, **_style(labels.index(label)))
         axes.set(title=dataset, xlabel="labels", ylabel="weighted F1", xscale="log")
-    return _with_legend(figure, panels)
+    return with_legend(figure, panels)
 
 
 def draw_counts(runs: Any) -> Any:
     """Questions, true and false positives and negatives, by cost structure (class 0 is positive)."""
-    figure, panels, labels = _panels(runs)
+    figure, panels, labels = panels_by_dataset(runs)
     names = ("queries", "TP", "TN", "FP", "FN")
     for axes, (dataset, part) in zip(panels, runs.groupby("dataset", sort=False), strict=False):
         for place, (label, rows) in enumerate(part.groupby("label", sort=False)):
@@ -97,11 +110,11 @@ def draw_counts(runs: Any) -> Any:
         axes.set(title=dataset, ylabel="count", xlim=(-0.6, len(names) - 0.4))
         axes.set_xticks(range(len(names)), ("questions", *names[1:]))
         axes.tick_params(axis="x", rotation=30)
-    return _with_legend(figure, panels)
+    return with_legend(figure, panels)
 
 
 def _boxes(runs: Any, column: str, title: str) -> Any:
-    figure, panels, labels = _panels(runs)
+    figure, panels, labels = panels_by_dataset(runs)
     for axes, (dataset, part) in zip(panels, runs.groupby("dataset", sort=False), strict=False):
         for place, (label, rows) in enumerate(part.groupby("label", sort=False)):
             boxes = axes.boxplot([rows[column]], positions=[place], widths=0.7, **_box_style())
@@ -109,10 +122,11 @@ def _boxes(runs: Any, column: str, title: str) -> Any:
         axes.set(title=dataset, ylabel=title)
         axes.set_xticks([])
         axes.set_ylim(bottom=0)
-    return _with_legend(figure, panels)
+    return with_legend(figure, panels)
 
 
-def _panels(frame: Any) -> tuple[Any, list[Any], list[str]]:
+def panels_by_dataset(frame: Any) -> tuple[Any, list[Any], list[str]]:
+    """A figure with a panel for each data set, and the labels in their order."""
     from matplotlib.figure import Figure
 
     n = frame["dataset"].nunique()
@@ -128,7 +142,8 @@ def _panels(frame: Any) -> tuple[Any, list[Any], list[str]]:
     return figure, panels[:n], list(frame["label"].drop_duplicates())
 
 
-def _with_legend(figure: Any, panels: list[Any]) -> Any:
+def with_legend(figure: Any, panels: list[Any]) -> Any:
+    """The figure with one legend for all of its panels."""
     found: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()

@@ -46,6 +46,7 @@ _NEWER = {
         "known",
         "known_hash",
         "horizon_known",
+        "expert",
     },
     "player": {"code_hash"},
 }
@@ -79,6 +80,9 @@ class Task(PlainSettings):
         `costs[announced][true]`; uniform if not given.
     query_cost
         What a question costs.
+    expert
+        Who can be asked, where there are several: `gpt35:0.01`, whose answers are recorded with the data set,
+        `human:1:gold`, or a synthetic one, `gpt:0.01:accuracy=0.8` (see `SyntheticExpert`). Their prices count then.
     noise
         Share of answers drawn at random.
     drift
@@ -108,6 +112,7 @@ class Task(PlainSettings):
     horizon_known: bool = False
     costs: tuple[tuple[float, ...], ...] | None = None
     query_cost: Annotated[float, Field(ge=0)] = 1.0
+    expert: tuple[str, ...] = ()
     noise: Annotated[float, Field(ge=0, le=1)] = 0.0
     drift: Literal["none", "abrupt", "gradual"] = "none"
     delay: Annotated[int, Field(ge=0)] = 0

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,8 @@ class Record:
         Seconds by phase; not part of the content.
     classes
         The names of the outcomes; none in records of an earlier release.
+    experts
+        For each expert with a name: price, whether gold, how often asked, its accuracy, and what was learned of it.
     """
 
     run: Run
@@ -54,6 +56,7 @@ class Record:
     versions: dict[str, str]
     time: dict[str, float]
     classes: tuple[str, ...] = ()
+    experts: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def regret(self) -> float:
@@ -61,12 +64,14 @@ class Record:
 
     @property
     def queries(self) -> int:
-        return int(self.asked.sum())
+        return sum(one["asked"] for one in self.experts) if self.experts else int(self.asked.sum())
 
     @property
     def asked(self) -> NDArray[np.bool_]:
         """In which rounds it asked."""
         found: NDArray[np.bool_] = self.rounds["action"] >= self.n_classes
+        for expert in self.experts:
+            found = found | self.rounds[f"asked_{expert['name']}"]
         return found
 
     @property
@@ -85,6 +90,7 @@ class Record:
             "f1": self.f1,
             "counts": self.counts,
             "classes": self.classes,
+            **({"experts": self.experts} if self.experts else {}),
         }
         metadata = {"sparingly": json.dumps(description, sort_keys=True), "time": json.dumps(self.time)}
         columns = {"round": np.arange(len(self.rounds["action"]), dtype=np.int32), **self.rounds}
@@ -110,6 +116,7 @@ class Record:
             description["versions"],
             time,
             tuple(description.get("classes", ())),
+            description.get("experts", []),
         )
 
     def row(self, run_id: str) -> dict[str, Any]:
@@ -141,9 +148,22 @@ class Record:
             "seconds": self.time.get("total", float("nan")),
             "cpu_seconds": self.time.get("cpu", float("nan")),
         }
+        if self.experts:
+            paid, cost = (float(self.rounds[name].sum()) for name in ("paid", "cost"))
+            row |= {"paid": paid, "mistakes": cost - paid, "experts": json.dumps(self.experts)}
+            row |= {f"asked {expert['name']}": expert["asked"] for expert in self.experts}
+            row["decided"] = json.dumps(self.decided())
         if self.n_classes == 2:
             row |= {"TP": announced[0, 0], "FP": announced[0, 1], "FN": announced[1, 0], "TN": announced[1, 1]}
         return row
+
+    def decided(self) -> dict[str, int]:
+        """How many rounds each decided: the truth if it was asked, else the last expert who was asked, or nobody."""
+        names = [expert["name"] for expert in sorted(self.experts, key=lambda one: (one["gold"], one["price"]))]
+        last = np.full(len(self.rounds["action"]), -1)
+        for place, name in enumerate(names):
+            last[self.rounds[f"asked_{name}"]] = place
+        return {"own model": int((last < 0).sum())} | {n: int((last == k).sum()) for k, n in enumerate(names)}
 
     def content_hash(self) -> str:
         """A sha256 of everything but the time spent."""

@@ -8,7 +8,7 @@ import inspect
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -22,6 +22,7 @@ from sparingly import __version__
 from sparingly.experiments.csv_files import DataError, file_hash
 from sparingly.experiments.datasets import Dataset, known_rows, load, suited
 from sparingly.experiments.runs.experiment_settings import Run, SettingsError, Task, check_names, code_file
+from sparingly.experiments.runs.expert_answers import RunExperts
 from sparingly.experiments.runs.run_records import Record
 from sparingly.experiments.streams import Drift, Stream, stream
 
@@ -65,37 +66,40 @@ def _executed(run: Run) -> Record:
     clock = Stopwatch()
     with clock.phase("load"):
         source, taught = _source(run)
-        game = _game(run.task, source.dataset)
+        experts = _experts(run, source)
+        game = _game(run.task, source.dataset, experts)
         strategy = make_strategy(run, game, source)
-        observations = source.X
+        items = zip(source.X, source.answers.tolist(), strict=True) if experts is None else experts.items()
     clock.watch(strategy)
     if len(taught):
         with clock.phase("teach"):
             strategy.teach(source.X_before, taught)
     scores = HeldOutScores(strategy, source, run.task.test_rows)
-    rounds = RoundColumns(len(source))
+    rounds = RoundColumns(len(source), [] if experts is None else [one.name for one in experts.experts])
     with clock.phase("rest"):
-        pairs = zip(observations, source.answers.tolist(), strict=True)
-        for played in play(strategy, game, pairs, delay=run.task.delay):
+        for played in play(strategy, game, items, delay=run.task.delay):
             rounds.add(played)
             scores.look(played.t)
         scores.measure(len(source))
-    cost = game.costs[rounds.columns["action"], source.y]
+    cost = game.costs[rounds.columns["action"], source.y] if experts is None else rounds.cost
+    cheapest = game.costs if experts is None else game.costs[: game.n_outcomes]
     kept = rounds.columns | {
         "outcome": source.y.astype(np.int16),
         "answer": source.answers.astype(np.int16),
         "cost": cost,
-        "regret": cost - game.costs.min(axis=0)[source.y],
+        "regret": cost - cheapest.min(axis=0)[source.y],
     }
     counts = np.zeros((game.n_actions, game.n_outcomes), dtype=np.int64)
     np.add.at(counts, (rounds.columns["action"], source.y), 1)
-    return Record(run, kept, scores.measured, counts.tolist(), versions(), clock.seconds(), source.dataset.classes)
+    summary = [] if experts is None else experts.summary(strategy, rounds.asked)
+    seconds, classes = clock.seconds(), source.dataset.classes
+    return Record(run, kept, scores.measured, counts.tolist(), versions(), seconds, classes, summary)
 
 
 def check(run: Run) -> None:
     """Raise what would stop a run before its first round: no such data, costs that do not fit, an option unknown."""
     source, taught = _source(run)
-    strategy = make_strategy(run, _game(run.task, source.dataset), source)
+    strategy = make_strategy(run, _game(run.task, source.dataset, _experts(run, source)), source)
     if len(taught):
         try:
             strategy.teach(source.X_before[:1], taught[:1])
@@ -181,20 +185,29 @@ class HeldOutScores:
 
 
 class RoundColumns:
-    """Columns that fill as rounds are played."""
+    """Columns that fill as rounds are played; where experts have names, also who was asked and what was paid."""
 
-    def __init__(self, horizon: int) -> None:
+    def __init__(self, horizon: int, experts: Sequence[str] = ()) -> None:
         self.columns: dict[str, NDArray[Any]] = {
             "action": np.zeros(horizon, dtype=np.int16),
             "prediction": np.zeros(horizon, dtype=np.int16),
             "width": np.full(horizon, np.nan, dtype=np.float32),
             "gap": np.full(horizon, np.nan, dtype=np.float32),
         }
+        self.cost = np.zeros(horizon)
+        self.asked = {name: np.zeros(horizon, dtype=bool) for name in experts}
+        if experts:
+            self.columns |= {"paid": np.zeros(horizon)} | {f"asked_{name}": one for name, one in self.asked.items()}
 
     def add(self, played: Any) -> None:
         row = played.t - 1
         self.columns["action"][row] = played.action
         self.columns["prediction"][row] = played.prediction
+        self.cost[row] = played.cost
+        if self.asked:
+            self.columns["paid"][row] = played.paid
+        for name in played.asked if self.asked else ():
+            self.asked[name][row] = True
         for name in ("width", "gap"):
             value = played.why.get(name)
             if value is not None:
@@ -282,12 +295,18 @@ def _check_unchanged(path: Path | None, noted: str | None) -> None:
         raise DataError(f"{path} has changed since the run was planned: start the command again")
 
 
-def _game(task: Task, dataset: Dataset) -> Any:
+def _experts(run: Run, source: Stream) -> RunExperts | None:
+    return RunExperts(run.task, source, run.seed) if run.task.expert else None
+
+
+def _game(task: Task, dataset: Dataset, experts: RunExperts | None = None) -> Any:
     from sparingly.games import label_efficient
 
     if task.costs is not None and len(task.costs) != dataset.n_classes:
         raise SettingsError(f"costs are for {len(task.costs)} classes, {dataset.name} has {dataset.n_classes}")
     try:
+        if experts is not None:
+            return label_efficient(dataset.n_classes, costs=task.costs, experts=experts.experts)
         return label_efficient(dataset.n_classes, costs=task.costs, query_cost=task.query_cost)
     except ValueError as error:
         raise SettingsError(str(error)) from error

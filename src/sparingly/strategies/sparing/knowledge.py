@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ GROWTH = 1.5
 """An update is due once the labels have grown by this factor ..."""
 PACE = 1.6
 """... or the rounds by this one, if there is any new label."""
+PANEL_GROWTH = 1.2
+"""Beside experts who may be wrong both are this: there labels are fewer, and each counts for more."""
 UNMEASURED = 100
 """So many labels of which nothing was believed beforehand are enough to measure on what labels teach."""
 
@@ -38,6 +40,8 @@ class RefitSchedule:
     ----------
     labels, clock
         What there was at the last update; no label if some were forgotten since.
+    growth, pace
+        An update is due once the labels, or the rounds if there is any new label, have grown by these factors.
 
     Examples
     --------
@@ -54,12 +58,14 @@ class RefitSchedule:
 
     labels: int = 0
     clock: int = 0
+    growth: float = GROWTH
+    pace: float = PACE
 
     def after_label(self, labels: int, clock: int, fitted: bool) -> bool:
         """Whether the label that was just added brings an update: at once if the model knows forgotten ones."""
         if fitted and self.labels == 0:
             return True
-        grown = labels >= max(self.labels + 1, GROWTH * self.labels)
+        grown = labels >= max(self.labels + 1, self.growth * self.labels)
         return labels >= FIRST and (grown or clock >= self._next_round)
 
     def rounds(self, labels: int, clock: int) -> int:
@@ -71,10 +77,10 @@ class RefitSchedule:
     @property
     def _next_round(self) -> int:
         """The round of the next update, if there is any new label."""
-        return math.ceil(PACE * max(self.clock, self.labels))
+        return math.ceil(self.pace * max(self.clock, self.labels))
 
     def state_dict(self) -> dict[str, int]:
-        return asdict(self)
+        return {"labels": self.labels, "clock": self.clock}
 
 
 class Bought:
@@ -181,7 +187,7 @@ class Knowledge:
         self.expected_costs, self.beliefs, self.learnability = expected_costs, beliefs, learnability
         self.panel = panel
         self.bought = Bought(beliefs.members, 0 if panel is None else len(panel))
-        self.schedule = RefitSchedule()
+        self.schedule = RefitSchedule() if panel is None else RefitSchedule(growth=PANEL_GROWTH, pace=PANEL_GROWTH)
         self.worth: Worth | None = None
         """None as long as there is no model."""
         self._stream = Reservoir(1000)
@@ -217,14 +223,14 @@ class Knowledge:
         """Keep no label of some classes from before a round; the next label brings an update."""
         self.bought.forget(classes, since)
         self._stream.renew()
-        self.schedule = RefitSchedule(0, clock)
+        self.schedule = replace(self.schedule, labels=0, clock=clock)
 
     def add_class(self, expected_costs: ExpectedCosts, panel: Panel | None, clock: int) -> None:
         """Take on one more class; the next label brings an update."""
         self.expected_costs, self.panel = expected_costs, panel
         self.beliefs.add_class()
         if self.worth is not None:
-            self.schedule = RefitSchedule(0, clock)
+            self.schedule = replace(self.schedule, labels=0, clock=clock)
 
     def members(self, X: Tensor) -> Tensor:
         """The members' calibrated probabilities, `[member, block, class]`; the labels' shares before there are any."""
@@ -257,7 +263,7 @@ class Knowledge:
         unit = self.expected_costs.unit or 1.0
         discount = DISCOUNT if self.panel is None else PANEL_DISCOUNT * min(MOST_OWN, self.panel.alpha) ** 2
         self.worth = Worth.measure(bought, now, stream, unit=unit, learnability=self.learnability, discount=discount)
-        self.schedule = RefitSchedule(n, clock)
+        self.schedule = replace(self.schedule, labels=n, clock=clock)
 
     def _measure_teaching(self, sample: Tensor, generator: torch.Generator) -> None:
         """What labels that nobody asked for have taught: train on the first quarter, and see what it says of the rest.
@@ -295,7 +301,7 @@ class Knowledge:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.bought.load_state_dict(state["bought"])
-        self.schedule = RefitSchedule(**state["schedule"])
+        self.schedule = replace(self.schedule, **state["schedule"])
         self._stream.load_state_dict(state["stream"])
         self.worth = None if state["worth"] is None else Worth(**state["worth"])
         if self.worth is not None:
