@@ -63,7 +63,7 @@ def test_truths_bought_where_answers_are_doubtful_do_not_make_an_expert_look_bad
         if not doubtful:
             one.leave(0.7)
         if doubtful or t % 30 == 0:
-            one.check(y, said, believed, clock=t, chance=1.0 if doubtful else 1 / 30)
+            one.check(y, said, believed, clock=t, random=not doubtful)
         else:
             counts[said, said] += 1
     one.believe(counts)

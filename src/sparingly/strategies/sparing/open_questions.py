@@ -33,8 +33,8 @@ class OpenQuestion:
         How many labels it had.
     answers
         What each expert who may be wrong had said, where there are such.
-    chance
-        The probability with which it was asked, below 1 for a random check, as far as that matters for these.
+    random
+        Whether it was a random check.
     """
 
     x: Tensor
@@ -45,7 +45,7 @@ class OpenQuestion:
     probability: Tensor
     labels: int
     answers: tuple[int, ...] = ()
-    chance: float = 1.0
+    random: bool = False
 
 
 class OpenQuestions:
@@ -125,17 +125,21 @@ class OpenQuestions:
             ],
             "x": [q.x for q in self._open],
             "probability": [q.probability for q in self._open],
-            **({"answers": [[q.chance, *q.answers] for q in self._open]} if any(q.answers for q in self._open) else {}),
+            **(
+                {"answers": [[int(q.random), *q.answers] for q in self._open]}
+                if any(q.answers for q in self._open)
+                else {}
+            ),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._open = []
         self._first = self._filled = 0
-        heard = state.get("answers", [(1.0,)] * len(state["open"]))
+        heard = state.get("answers", [(0,)] * len(state["open"]))
         for (clock, announced, known, labels), x, p, said in zip(
             state["open"], state["x"], state["probability"], heard, strict=True
         ):
             risk, value = (math.nan, math.nan) if known is None else known
             numbers = (int(clock), int(announced), float(risk), float(value))
-            chance, answers = float(said[0]), tuple(int(one) for one in said[1:])
-            self._open.append(OpenQuestion(x, *numbers, p, int(labels), answers, chance))
+            random, answers = bool(said[0]), tuple(int(one) for one in said[1:])
+            self._open.append(OpenQuestion(x, *numbers, p, int(labels), answers, random))

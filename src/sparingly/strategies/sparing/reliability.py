@@ -71,9 +71,8 @@ class Reliability:
         """Right answers among those whose truth was bought for a reason, and how many these are."""
         self.left = (0.0, 0.0)
         """Of all others, how many are believed to be right, and how many these are."""
-        self.checks = torch.zeros(5, dtype=torch.float64)
-        """Over random checks of these: sums of w, w r, w^2, w^2 r, w^2 r^2, where w is one over the chance of the check
-        and r is 1 or 0 less the belief."""
+        self.checks = (0.0, 0.0, 0.0)
+        """Random checks of these: how many, and the sums of r and r^2, where r is 1 or 0 less the belief."""
         self.wealth, self.since = 1.0, 0
         self.changes: list[int] = []
         self._matrix: Tensor | None = None
@@ -93,7 +92,7 @@ class Reliability:
         """Its mean and standard deviation.
 
         Answers whose truth was bought for a reason count as they are. All others count by what was believed of them,
-        and by how far random checks show that to be off: each check stands for as many answers as one over its chance.
+        and by how far random checks show that to be off.
         """
         right, told = self.told
         believed, left = self.left
@@ -105,11 +104,11 @@ class Reliability:
 
     def _misbelief(self) -> tuple[float, float]:
         """By how much the answers that nobody told the truth of are right more often than believed: mean, deviation."""
-        w, wr, ww, wwr, wwrr = self.checks.tolist()
-        if w == 0:
+        number, total, squares = self.checks
+        if number == 0:
             return 0.0, MISBELIEF
-        mean, number = wr / w, w * w / ww
-        spread = max(0.0, wwrr - 2 * mean * wwr + mean * mean * ww) / ww
+        mean = total / number
+        spread = max(0.0, squares / number - mean * mean)
         variance = (number * spread + FEW * SURPRISE_VARIANCE) / (number + FEW) / number
         share = MISBELIEF**2 / (MISBELIEF**2 + variance)
         return share * mean, math.sqrt(share * variance)
@@ -149,19 +148,20 @@ class Reliability:
         columns[rows, y] = torch.where(counted, without, columns[rows, y])
         return columns
 
-    def check(self, y: int, said: int, believed: Tensor, clock: int, *, chance: float = 1.0) -> None:
+    def check(self, y: int, said: int, believed: Tensor, clock: int, *, random: bool = False) -> None:
         """Hear the truth beside an answer, after a belief `[class]` that the answer was part of.
 
-        The chance of asking for the truth matters: truths bought where answers are doubtful speak for those alone.
+        Whether it was a random check matters: truths bought where answers are doubtful speak for those alone.
 
         The bet is on the truth given the observation and the answer: it is fair however such items are chosen.
         """
         worse = believed * self._worse()[:, said] / self.matrix[:, said]
         self._bet(float(believed[y]), float(worse[y] / worse.sum()), clock)
         self.truths[y, said] += 1
-        if chance < 1:
-            w, r = 1 / chance, (y == said) - float(believed[said])
-            self.checks += torch.tensor([w, w * r, w * w, w * w * r, w * w * r * r])
+        if random:
+            number, total, squares = self.checks
+            off = (y == said) - float(believed[said])
+            self.checks = (number + 1, total + off, squares + off * off)
         else:
             self.told = (self.told[0] + (y == said), self.told[1] + 1)
         self._matrix = None
@@ -204,7 +204,7 @@ class Reliability:
         self.changes.append(clock)
         self._guess, self.wealth = AFTER_ALARM, 1.0
         self.calls, self.silent, self.told, self.left = 0.0, 0.0, (0.0, 0.0), (0.0, 0.0)
-        self.checks = torch.zeros_like(self.checks)
+        self.checks = (0.0, 0.0, 0.0)
         self.truths, self.beliefs, self._matrix = torch.zeros_like(self.truths), torch.zeros_like(self.beliefs), None
         return True
 
@@ -229,12 +229,14 @@ class Reliability:
             "truths": self.truths.clone(),
             "beliefs": self.beliefs.clone(),
             "numbers": [self.calls, self.silent, self.wealth, self.since, self._guess, *self.told, *self.left],
-            "checks": self.checks.clone(),
+            "checks": list(self.checks),
             "changes": list(self.changes),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.truths, self.beliefs, self.checks = (state[name].clone() for name in ("truths", "beliefs", "checks"))
+        self.truths, self.beliefs = state["truths"].clone(), state["beliefs"].clone()
+        number, total, squares = (float(one) for one in state["checks"])
+        self.checks = (number, total, squares)
         self.calls, self.silent, self.wealth, since, self._guess, *rest = (float(one) for one in state["numbers"])
         self.told, self.left = (rest[0], rest[1]), (rest[2], rest[3])
         self.since, self.changes = int(since), [int(clock) for clock in state["changes"]]

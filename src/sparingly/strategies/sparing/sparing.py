@@ -215,8 +215,8 @@ class Sparing(Strategy):
         if not asks:
             return announced, announced, why
         risk, value = (math.nan, math.nan) if worth is None else (risk, value)
-        believed, chance = seen["probability"].clone(), why.values.get("probability", 1.0)
-        self.questions.add(OpenQuestion(x, self.clock, announced, risk, value, believed, labels, answers, chance))
+        believed, audit = seen["probability"].clone(), bool(why.values.get("audit"))
+        self.questions.add(OpenQuestion(x, self.clock, announced, risk, value, believed, labels, answers, audit))
         return self.expected_costs.expert or 0, announced, why
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
@@ -227,7 +227,7 @@ class Sparing(Strategy):
         if self.panel is not None and question is not None:
             for one, said in zip(self.panel.reliability, question.answers, strict=True):
                 if said >= 0:
-                    one.check(y, said, question.probability, question.clock, chance=question.chance)
+                    one.check(y, said, question.probability, question.clock, random=question.random)
             self._notice_changes(self.panel)
         stale = None if question is None else self.watch.detect_change(question, y, self.clock)
         if stale is not None:
