@@ -106,7 +106,16 @@ def test_a_study_of_ones_own_from_a_file_of_settings(sparingly, tables):
     assert told.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", ["--cost announced=no,true=yes:5", "--costs costs.csv", "--costs [[0,5],[1,0]]"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--cost announced=no,true=yes:5",
+        "--cost costs.csv",
+        "--cost [[0,5],[1,0]]",
+        "--costs costs.csv",
+        "--costs [[0,5],[1,0]]",
+    ],
+)
 def test_costs_are_told_back_in_words(sparingly, tables, words):
     (tables / "costs.csv").write_text("announced\\true,yes,no\nyes,0,1\nno,5,0\n")
     start = "run --data good.csv --target label --strategy never_ask --seeds 1 --dry-run"

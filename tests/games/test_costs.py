@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sparingly.games.costs import read_costs
+from sparingly.games import label_efficient
+from sparingly.games.costs import cost_records, read_costs
 
 CLASSES = ["benign", "malignant", "unclear"]
 MATRIX = [[0, 10, 1], [1, 0, 1], [1, 2.5, 0]]
@@ -119,3 +120,22 @@ def test_what_is_wrong_in_a_file_is_named_with_the_file(tmp_path, name, content,
         read_costs(Path(tmp_path / name), CLASSES)
     assert str(refused.value).startswith(str(tmp_path / name))
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("told", ["announced=ham,true=spam:5", "[[0, 5], [1, 0]]", "0 5; 1 0", "costs.csv"])
+def test_one_in_a_list_is_read_as_it_would_be_alone(tmp_path, monkeypatch, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "costs.csv").write_text("announced,true,cost\nham,spam,5\n")
+    for form in (told, [told]):
+        assert read_costs(form, ["ham", "spam"]).tolist() == [[0, 5], [1, 0]]
+        assert label_efficient(classes=["ham", "spam"], costs=form).costs[:2].tolist() == [[0, 5], [1, 0]]
+    with pytest.raises(ValueError, match=r"say which classes there are \(classes=\)"):
+        label_efficient(costs="announced=ham,true=spam:5")
+
+
+def test_named_costs_among_many_classes():
+    classes = [chr(ord("A") + k) for k in range(26)]
+    game = label_efficient(classes=classes, costs=["announced=A,true=Z:9", "announced=Q,true=O:0.5"])
+    assert (game.costs[0, 25], game.costs[16, 14], game.costs[1, 0], game.costs[3, 3]) == (9, 0.5, 1, 0)
+    matrix = read_costs(["announced=A,true=Z:9", "announced=Q,true=O:0.5"], classes)
+    assert read_costs(cost_records(matrix, classes), classes).tolist() == matrix.tolist()

@@ -111,12 +111,12 @@ class ActiveClassifier(ActiveLearningClassifier):
         """
         key = _key(x)
         seen = self._asked[key][0] if key in self._asked else self._transformed(x)
-        key = key if key in self._asked else self._latest(x)
-        self._play.learn(seen, y, asked=key is not None)
-        if key is not None:
-            del self._asked[key][0]
-            if not self._asked[key]:
-                del self._asked[key]
+        question = key if key in self._asked else self._latest(x)
+        self._play.learn(seen, y, asked=question is not None)
+        if question is not None:
+            del self._asked[question][0]
+            if not self._asked[question]:
+                del self._asked[question]
         for step, entering in self._steps(x):
             if step._supervised:
                 step.learn_one(entering, y)

@@ -8,7 +8,9 @@ import typer
 
 Cost = Annotated[
     list[str] | None,
-    typer.Option(help="A mistake that does not cost 1: announced=ham,true=spam:5. May be repeated."),
+    typer.Option(
+        help="A mistake that does not cost 1: announced=ham,true=spam:5; may be repeated. Or all: what --costs takes."
+    ),
 ]
 Costs = Annotated[
     str | None,

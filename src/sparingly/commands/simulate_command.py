@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sparingly.commands.cost_options import Cost, Costs, stated_costs
+
 MOST = 20_000
 """So many observations of a data set are replayed at most."""
 
@@ -29,6 +31,8 @@ def simulate(
     thinking: Annotated[float, typer.Option(help="Seconds a person thinks, on average.")] = 2.0,
     wrong: Annotated[float, typer.Option(help="Share of answers that are wrong.")] = 0.05,
     lunch: Annotated[float, typer.Option(help="Chance of going to lunch after an answer.")] = 0.02,
+    cost: Cost = None,
+    costs: Costs = None,
     query_cost: Annotated[float, typer.Option(help="What a question costs, if the agent is made.")] = 1.0,
     seed: Annotated[int, typer.Option(help="The seed of chance.")] = 0,
 ) -> None:
@@ -47,6 +51,7 @@ def simulate(
         agent=agent,
         rate=rate,
         count=count,
+        costs=stated_costs(costs, cost),
         query_cost=query_cost,
         seed=seed,
         say=typer.echo,

@@ -33,7 +33,8 @@ def read_costs(costs: Any, classes: Sequence[Any]) -> NDArray[np.float64] | None
     costs
         One of: a matrix; a DataFrame whose axes are named "announced" and "true", whichever way round; records, or
         texts such as `announced=ham,true=spam:5`, of the costs that are not 1 (0 for a right announcement); a text
-        with a matrix, `0 1; 5 0` or `[[0, 1], [5, 0]]`; a path that ends in .csv, .toml or .json.
+        with a matrix, `0 1; 5 0` or `[[0, 1], [5, 0]]`; a path that ends in .csv, .toml or .json; a list of one of
+        these.
     classes
         The classes, in the order of the matrix.
 
@@ -55,6 +56,8 @@ def read_costs(costs: Any, classes: Sequence[Any]) -> NDArray[np.float64] | None
     ValueError: a dict of costs does not say which key is announced and which is true: give \
 records such as {"announced": "ham", "true": "spam", "cost": 1}
     """
+    if isinstance(costs, list | tuple) and len(costs) == 1 and isinstance(costs[0], str):
+        costs = costs[0]
     if isinstance(costs, Path) or (isinstance(costs, str) and costs.strip().lower().endswith(FILE_ENDINGS)):
         return _from_file(Path(str(costs).strip()), classes)
     if isinstance(costs, str):
@@ -72,6 +75,16 @@ records such as {"announced": "ham", "true": "spam", "cost": 1}
         records = [_parse_named(one, classes) if isinstance(one, str) else one for one in costs]
         return _from_records(records, classes)
     return _from_matrix(costs, classes)
+
+
+def cost_records(matrix: NDArray[np.float64], classes: Sequence[Any]) -> list[dict[str, Any]]:
+    """The costs that are not 1 (0 for a right announcement) as records: `read_costs` reads them back.
+
+    >>> cost_records(np.array([[0.0, 1.0], [5.0, 0.0]]), ["ham", "spam"])
+    [{'announced': 'spam', 'true': 'ham', 'cost': 5.0}]
+    """
+    unusual = np.argwhere(matrix != 1 - np.eye(len(classes))).tolist()
+    return [{ANNOUNCED: classes[i], TRUE: classes[j], COST: float(matrix[i, j])} for i, j in unusual]
 
 
 def check_prices(game: Game) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparingly.experts import Expert
 from sparingly.experts.expert import named_experts
+from sparingly.games.costs import read_costs
 from sparingly.games.game import Game, Symbol
 from sparingly.games.matrices import check_class, cost_matrix
 
@@ -22,7 +24,7 @@ _SILENT = "-"
 
 def label_efficient(
     n_classes: int | None = None,
-    costs: ArrayLike | Sequence[Sequence[float]] | None = None,
+    costs: ArrayLike | Sequence[Sequence[float]] | Sequence[Mapping[str, Any]] | Path | None = None,
     query_cost: float | Sequence[float] = 1.0,
     *,
     experts: int | Sequence[float] | Sequence[Expert] | Mapping[str, float] = 1,
@@ -44,7 +46,8 @@ def label_efficient(
     n_classes
         M, if neither `costs` nor `classes` says it.
     costs
-        [announced, true], M x M; 1 for every error and 0 otherwise when left out.
+        [announced, true], M x M; 1 for every error and 0 otherwise when left out. With `classes` also by their names:
+        `"announced=ham,true=spam:5"`, records, a CSV, TOML or JSON file (`sparingly.games.costs.read_costs`).
     query_cost
         The price of an expert, and of a coarse question that has none of its own; or one price an expert.
     experts
@@ -61,6 +64,8 @@ def label_efficient(
     --------
     >>> label_efficient(costs=[[0, 1], [0.5, 0]], query_cost=1.0).costs.tolist()
     [[0.0, 1.0], [0.5, 0.0], [1.0, 1.0]]
+    >>> label_efficient(classes=["ham", "spam"], costs="announced=spam,true=ham:5").costs.tolist()
+    [[0.0, 1.0], [5.0, 0.0], [1.0, 1.0]]
     >>> game = label_efficient(3, experts={"doctor": 1.0, "nurse": 0.7}, questions=[[(0, 1), (2,)]], question_costs=0.2)
     >>> game.actions
     ('announce 0', 'announce 1', 'announce 2', 'ask doctor', 'ask nurse', 'ask 0 1 | 2')
@@ -196,6 +201,16 @@ def ready_game(name: str) -> Game:
     return READY[kind](int(size))
 
 
+def _with_names(costs: Any, n_classes: int | None, classes: Sequence[str] | None) -> Any:
+    """Costs that are said with the names of classes, as a text, or in a file, as a matrix; a matrix as it is."""
+    several = isinstance(costs, list | tuple) and bool(costs) and all(isinstance(one, Mapping | str) for one in costs)
+    if not isinstance(costs, str | Path) and not several:
+        return costs
+    if classes is None and n_classes is None:
+        raise ValueError(f"costs is {costs!r}: say which classes there are (classes=)")
+    return read_costs(costs, classes if classes is not None else range(_size(n_classes, "n_classes")))
+
+
 def _announcements(
     n_classes: int | None, costs: Any, classes: Sequence[str] | None
 ) -> tuple[NDArray[np.float64], list[str]]:
@@ -203,6 +218,7 @@ def _announcements(
     sizes = {}
     if n_classes is not None:
         sizes["n_classes"] = _size(n_classes, "n_classes")
+    costs = _with_names(costs, n_classes, classes)
     if costs is not None:
         matrix = cost_matrix(costs, axes="rows are what is announced and columns what is true")
         if matrix.shape[0] != matrix.shape[1]:

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import numpy as np
 
+from sparingly.games.costs import cost_records, read_costs
 from sparingly.live.agent.errors import AgentError, ConflictError
 from sparingly.live.agent.ticket_records import Question
 from sparingly.live.client.client import Client
@@ -102,13 +103,14 @@ def simulate(
     agent: str = "demo",
     rate: float = 5.0,
     count: int = 0,
+    costs: Any = None,
     query_cost: float = 1.0,
     seed: int = 0,
     say: Callable[[str], None] = lambda text: None,
 ) -> SimulationResult:
     """Replay a stream against a service; the people's tokens are made for it and revoked afterwards."""
     admin = AdminClient(url, token)
-    admin.agent(agent, stream, query_cost)
+    admin.agent(agent, stream, costs, query_cost)
     names = [f"{NAMES[i % len(NAMES)]}{i // len(NAMES) or ''} (simulated)" for i in range(people.count)]
     made = [admin.token(name) for name in names]
     truth: dict[str, str] = {}
@@ -203,14 +205,17 @@ class AdminClient:
         headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
         self._http = httpx.Client(base_url=url, headers=headers, trust_env=False)
 
-    def agent(self, name: str, stream: SimulatedStream, query_cost: float) -> None:
+    def agent(self, name: str, stream: SimulatedStream, costs: Any, query_cost: float) -> None:
         """Make the agent if it is not there."""
         if name in self._do("GET", "/api/agents")["agents"]:
             there = [str(c) for c in self._do("GET", f"/api/agents/{name}")["classes"]]
             if there != list(stream.classes):
                 raise AgentError(f"the agent {name!r} has the classes {', '.join(there)}: choose another with --agent")
             return
+        matrix = read_costs(costs, stream.classes)
+        stated = None if matrix is None else cost_records(matrix, stream.classes)
         body = {"name": name, "classes": list(stream.classes), "query_cost": query_cost, "audit_rate": 0.02}
+        body |= {"costs": stated} if stated else {}
         self._do("POST", "/api/agents", body)
 
     def token(self, name: str) -> tuple[str, str]:
