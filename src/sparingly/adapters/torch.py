@@ -155,6 +155,9 @@ class FrozenFeatures(Strategy):
         self.inner.learn(self.extractor.features(x[None])[0], action, self.game.symbols(action)[symbol])
         self.generation += self.inner.generation - before
 
+    def _add_class(self, game: Game) -> None:
+        self.inner.add_class(game.outcomes[-1], float(game.costs[game.n_outcomes - 1, 0]))
+
     def _train(self) -> None:
         """The inner strategy trains itself."""
 

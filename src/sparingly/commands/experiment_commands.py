@@ -35,6 +35,7 @@ def register(app: typer.Typer) -> None:
 
 def run(
     data: Annotated[list[str] | None, typer.Option(help="A data set's name, or a CSV or Parquet file.")] = None,
+    images: Annotated[list[str] | None, typer.Option(help="A folder of pictures, with one subfolder a class.")] = None,
     target: Annotated[str | None, typer.Option(help="The class column of a file.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Columns of a file to leave out: id,when.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="Columns of a file that hold texts.")] = None,

@@ -103,6 +103,12 @@ def run_own_study(given: Mapping[str, Any], settings: Path | None) -> None:
         from_file = {name: value for name, value in from_file.items() if name not in ("cost", "costs")}
     chosen = from_file | dict(given)
     costs = stated_costs(chosen.pop("costs", None), chosen.pop("cost", None))
+    folders = chosen.pop("images", ())
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise DataError(f"--images {folder}: there is no such folder")
+    if folders:
+        chosen["data"] = [*chosen.get("data", ()), *folders]
     options = _run_options(chosen)
     study = OwnStudy.model_validate(chosen).study(costs)
     _check(study)

@@ -5,6 +5,7 @@ Every field has a fixed width. One that marks gaps ends in a column that is 1 wh
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.encoders.encoding_errors import EncodingError, briefly
+from sparingly.encoders.pictures import SIDE, pixels, read_picture
 from sparingly.encoders.text_encoders import TextEncoder
 
 Matrix = NDArray[np.float32]
@@ -222,8 +224,40 @@ class TextField(Field):
         return own
 
 
+@dataclass(frozen=True)
+class PictureField(Field):
+    """A picture, brought to one size by the rule of `pictures`; where it stands alone, an observation has its shape."""
+
+    kind: ClassVar[str] = "picture"
+    shape: tuple[int, ...] = (3, SIDE, SIDE)
+
+    @property
+    def own_columns(self) -> tuple[str, ...]:
+        return tuple(f"[{place}]" for place in range(math.prod(self.shape)))
+
+    @property
+    def width(self) -> int:
+        return math.prod(self.shape) + self.marks_gaps
+
+    def _known(self, name: str, values: Sequence[Any], gaps: Any, encoder: TextEncoder | None) -> Matrix:
+        own = np.zeros((len(values), math.prod(self.shape)), dtype=np.float32)
+        if gaps.any() and not self.marks_gaps:
+            raise EncodingError(f"field {name!r} is missing: there is no picture")
+        for row, (value, gap) in enumerate(zip(values, gaps, strict=True)):
+            if isinstance(value, str):
+                raise EncodingError(f"field {name!r} is {briefly(value)}: give a picture, or its path as a `Path`")
+            if not gap:
+                own[row] = pixels(read_picture(value), self.shape).ravel()
+        return own
+
+    @property
+    def described(self) -> str:
+        channels, height, width = self.shape
+        return f"picture ({height} x {width}, {'grey' if channels == 1 else 'colour'})"
+
+
 KINDS: Mapping[str, type[Field]] = {
-    kind.kind: kind for kind in (NumberField, BooleanField, DateField, CategoryField, AnyField, TextField)
+    kind.kind: kind for kind in (NumberField, BooleanField, DateField, CategoryField, AnyField, TextField, PictureField)
 }
 
 

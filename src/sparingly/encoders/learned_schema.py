@@ -21,6 +21,7 @@ from sparingly.encoders.fields import (
     DateField,
     Field,
     NumberField,
+    PictureField,
     TextField,
     days_of,
     missing,
@@ -28,6 +29,7 @@ from sparingly.encoders.fields import (
     reads_as_number,
     word_of,
 )
+from sparingly.encoders.pictures import is_picture, read_picture, shape_of
 from sparingly.encoders.row_schema import TEXT, RowSchema
 from sparingly.encoders.text_encoders import TextEncoder, TextFunction, text_encoder
 
@@ -144,9 +146,16 @@ def field_of(name: str, values: Sequence[Any]) -> Field:
         return NumberField(neutral=_median(_floats(name, known)))
     if all(map(reads_as_date, known)):
         return DateField(neutral=float(np.median([days_of(name, value) for value in known])))
+    if all(map(_is_picture, known)):
+        return PictureField(shape=shape_of(read_picture(known[0])))
     if not all(isinstance(value, str) for value in known):
         return AnyField().grown(known)
     return TextField() if _looks_like_text(name, known, len(values)) else _words(values)
+
+
+def _is_picture(value: Any) -> bool:
+    """A path as such; a string is a word or a text, for it may come from somebody else."""
+    return not isinstance(value, str) and is_picture(value)
 
 
 def distinct_words(values: Sequence[Any]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparingly.encoders.encoding_errors import EncodingError, briefly
-from sparingly.encoders.fields import KINDS, Field, Matrix, NumberField, TextField
+from sparingly.encoders.fields import KINDS, Field, Matrix, NumberField, PictureField, TextField
 from sparingly.encoders.text_encoders import TextEncoder, described
 
 TEXT = "text"
@@ -74,6 +74,11 @@ class RowSchema:
     def has_texts(self) -> bool:
         return any(isinstance(field, TextField) for field in self.fields.values())
 
+    @property
+    def has_media(self) -> bool:
+        """Whether a field holds texts or pictures, which take time to encode."""
+        return any(isinstance(field, TextField | PictureField) for field in self.fields.values())
+
     def encode(self, rows: Sequence[Any], encoder: TextEncoder | None = None) -> Matrix:
         """Rows as `[rows, width]`; each a mapping, values in the fields' order, or a text if that is all."""
         return self.encode_columns(self.transposed(rows), encoder)
@@ -130,8 +135,7 @@ class RowSchema:
         fields = {}
         for name, told in kept["fields"].items():
             options: dict[str, Any] = {key: value for key, value in told.items() if key != "kind"}
-            if "values" in options:
-                options["values"] = tuple(options["values"])
+            options |= {key: tuple(value) for key, value in options.items() if isinstance(value, list)}
             fields[name] = KINDS[told["kind"]](**options)
         encoder = kept.get("encoder")
         return cls(fields, None if encoder is None else {**encoder, "probe": list(encoder["probe"])})

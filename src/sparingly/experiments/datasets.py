@@ -25,6 +25,7 @@ from sparingly.encoders.learned_schema import table_columns
 from sparingly.experiments import openml
 from sparingly.experiments.array_cache import cache_folder, cached, encoded_texts
 from sparingly.experiments.csv_files import DataError, check_columns, key_notes, named_columns, read_file
+from sparingly.experiments.picture_files import existing_pictures, read_folder
 from sparingly.experiments.table_encoding import encode_rows, encode_table, encode_target, read_table
 
 Preprocessing = Literal["paper", "streaming", "encoded"]
@@ -150,7 +151,7 @@ def load(
     Parameters
     ----------
     name
-        One of `names()`, or a path.
+        One of `names()`, or a path: of a CSV or Parquet file, or of a folder of pictures with one subfolder a class.
     preprocessing
         `paper`: as in the paper's experiments: rows of length 1, a missing number is -1; images shifted and scaled by
         fixed numbers. `streaming`: running standardisation that never looks ahead, done by the stream.
@@ -185,6 +186,9 @@ def load(
         if target is None:
             raise DataError(f"{name} needs a target: the name of the column that holds the class")
         dataset = _file_source(Path(name), preprocessing, target, drop, text, encoder, csv, missing)
+    elif Path(name).is_dir():
+        pictures, y, classes, notes = read_folder(Path(name))
+        dataset = Dataset(Path(name).resolve().name, pictures, y, classes, image=True, notes=notes)
     else:
         near = difflib.get_close_matches(str(name), names(), n=3, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names())}"
@@ -324,9 +328,11 @@ def _file_source(
     missing: tuple[str, ...],
 ) -> Dataset:
     table = read_file(path, target, csv=csv, missing=missing)
+    frame, left_out = existing_pictures(table.frame, path.parent, target)
+    table = replace(table, frame=frame, notes=(*table.notes, *left_out))
     rows = encode_rows(table.frame, target, drop, text=text, encoder=encoder)
     assert rows.schema is not None
-    if preprocessing == "paper" and not rows.schema.has_texts:
+    if preprocessing == "paper" and not rows.schema.has_media:
         rows = encode_table(table.frame, target, drop)
     left = table.frame.drop(columns=[target, *named_columns(drop, table.frame)])
     notes = (*table.notes, *key_notes(left))

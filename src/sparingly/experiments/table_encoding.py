@@ -83,11 +83,11 @@ def encode_rows(
     try:
         schema = learn_columns(columns, encoder=encoder, text=text)
         _check_fields(schema, columns, _row_numbers(features))
-        if not schema.has_texts:
+        if not schema.has_media:
             return Encoded(schema.encode_columns(columns), y, classes, schema.columns, schema)
-        content = pd.util.hash_pandas_object(features, index=False).to_numpy().tobytes()
+        content = pd.util.hash_pandas_object(features.astype(str), index=False).to_numpy().tobytes()
         key = hashlib.blake2b(content + json.dumps(schema.to_dict()).encode(), digest_size=12).hexdigest()
-        texts = text_encoder(encoder)
+        texts = text_encoder(encoder) if schema.has_texts else None
         X = cached(f"rows-{key}", lambda: {"X": schema.encode_columns(columns, texts)})["X"]
     except EncodingError as error:
         raise DataError(str(error).replace("field", "column", 1)) from error

@@ -207,7 +207,7 @@ def _take(
 ) -> bool:
     content = TaskContent.of(agent, project, task, choices)
     if found:
-        agent.observe(content.features, id=content.ticket, payload=content.payload)
+        agent.observe_many([content.features], ids=[content.ticket], payloads=[content.payload])
     return annotations.put(content.ticket, found, all_at=began)
 
 

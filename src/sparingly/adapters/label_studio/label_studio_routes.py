@@ -189,7 +189,7 @@ async def _read(
 
 def _annotated(agent: Agent, annotations: Annotations, content: TaskContent, one: Annotation) -> None:
     """Take an annotation as the answer to its task's question; a skipped task is a skipped question."""
-    agent.observe(content.features, id=content.ticket, payload=content.payload)
+    agent.observe_many([content.features], ids=[content.ticket], payloads=[content.payload])
     annotations.put(content.ticket, [one])
 
 

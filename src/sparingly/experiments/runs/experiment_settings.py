@@ -18,6 +18,7 @@ from sparingly.encoders import EncodingError
 from sparingly.encoders.csv_format import CsvFormat
 from sparingly.experiments.csv_files import DataError, file_hash
 from sparingly.experiments.datasets import Choice, names
+from sparingly.experiments.picture_files import content_hash
 
 Option = bool | int | float | str | None
 
@@ -137,7 +138,7 @@ class Task(PlainSettings):
         """The task with the hashes of its files, if it has any."""
         data = None if self.dataset in names() else self.dataset
         files = {"data_hash": data, "known_hash": self.known}
-        hashes = {name: file_hash(file) for name, file in files.items() if file and Path(file).is_file()}
+        hashes = {name: content_hash(file) for name, file in files.items() if file and Path(file).exists()}
         return self.model_copy(update=hashes) if hashes else self
 
 

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly import __version__
-from sparingly.experiments.csv_files import DataError, file_hash
+from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.datasets import Dataset, known_rows, load, suited
+from sparingly.experiments.picture_files import content_hash
 from sparingly.experiments.runs.experiment_settings import Run, SettingsError, Task, check_names, code_file
 from sparingly.experiments.runs.expert_answers import RunExperts
 from sparingly.experiments.runs.run_records import Record
@@ -291,7 +292,7 @@ def _dataset(task: Task, preprocessing: Any, flat: bool) -> Dataset:
 
 
 def _check_unchanged(path: Path | None, noted: str | None) -> None:
-    if noted is not None and (path is None or not path.is_file() or file_hash(path) != noted):
+    if noted is not None and (path is None or not path.exists() or content_hash(path) != noted):
         raise DataError(f"{path} has changed since the run was planned: start the command again")
 
 

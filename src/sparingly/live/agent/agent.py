@@ -6,12 +6,14 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.encoders.learned_schema import EncoderChoice
+from sparingly.encoders.pictures import is_picture
 from sparingly.games import Game
 from sparingly.live.agent.agent_settings import (
     AgentSettings,
@@ -200,9 +202,12 @@ class Agent:
     def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
         """Decide on one observation; the ticket is on disk when it is returned.
 
-        `x` is a vector or an image of numbers, a row by name (numbers, words, dates, gaps, texts), or a text.
+        `x` is a vector or an image of numbers, a row by name (numbers, words, dates, gaps, texts), a text, or a
+        picture: a PIL image, the bytes of a file, or its path.
         With an `id` of the caller's own a repeated call returns the same ticket and does nothing.
         """
+        if isinstance(x, str) and is_picture(x):
+            x = Path(x)
         call = ObserveCall([x], None if id is None else [id], None if payload is None else [payload])
         return self._runtime.queue.call(call)[0]
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sparingly.encoders import EncodingError, RowSchema, TextEncoder, learn_schema, text_encoder
 from sparingly.encoders.fields import missing
 from sparingly.encoders.learned_schema import EncoderChoice
+from sparingly.encoders.pictures import is_picture, picture_bytes, pixels, read_picture, shape_of
 from sparingly.live.agent.errors import AgentError, checked_text, shortened
 
 Vector = NDArray[np.float32]
@@ -65,6 +66,9 @@ class Schema:
 
         Of raw rows, the words that it has not seen before are taken on by any later call too.
         """
+        if self.names is None and _is_picture(block[0]):
+            shape = self.shape or _refused(lambda pictures: shape_of(read_picture(pictures[0])), [block[0]])
+            return replace(self, shape=shape)
         if self.table is not None:
             return replace(self, table=_refused(self.table.grown, _plain_rows(block))) if self.is_raw else self
         if self.names is None and (_named(block[0]) is not None or isinstance(block[0], str | bytes | bytearray)):
@@ -102,6 +106,9 @@ class Schema:
     def read(self, features: Any) -> Vector:
         """One observation of numbers as float32 of this shape, or an error that names the feature."""
         assert self.shape is not None
+        if _is_picture(features):
+            shape = self.shape
+            return _refused(lambda pictures: pixels(read_picture(pictures[0]), shape), [features])
         named = _named(features)
         values = _numbers(features if named is None else self._in_order(named), self.names)
         if values.shape != self.shape:
@@ -180,6 +187,8 @@ def given_encoder(choice: EncoderChoice) -> TextEncoder | None:
 
 def shown(row: Any) -> Any:
     """A raw row as a person is shown it: a text, or fields with plain values."""
+    if _is_picture(row):
+        return picture_bytes(row)
     named = _named(row)
     if named is None:
         return bytes(row).decode() if isinstance(row, bytes | bytearray) else row if isinstance(row, str) else None
@@ -200,6 +209,11 @@ def _plain_rows(block: Sequence[Any]) -> list[Any]:
 
 
 T = TypeVar("T")
+
+
+def _is_picture(given: Any) -> bool:
+    """Whether an observation is a picture; a string is none here, for it may come from somebody else."""
+    return not isinstance(given, str) and is_picture(given)
 
 
 def _refused(read: Callable[[list[Any]], T], rows: list[Any]) -> T:

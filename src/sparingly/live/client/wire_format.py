@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from sparingly.encoders.fields import missing
+from sparingly.encoders.pictures import is_picture, picture_bytes
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError, UnknownTicketError
 from sparingly.live.agent.ticket_records import Entry, Payload, Question, Reason, Statistics, Ticket, checked_payload
 
@@ -75,8 +76,12 @@ def teach(agent: str, X: Sequence[Any], labels: Sequence[Any], ids: Sequence[Any
 
 
 def _observation(x: Any, own_id: Any) -> dict[str, Any]:
-    told = {"text": x} if isinstance(x, str) else {"features": plain(x)}
+    told = {"text": x} if isinstance(x, str) else _image(x) if is_picture(x) else {"features": plain(x)}
     return {**told, "id": uuid.uuid4().hex if own_id is None else own_id}
+
+
+def _image(x: Any) -> dict[str, Any]:
+    return {"image": base64.b64encode(picture_bytes(x)).decode()}
 
 
 def questions(agent: str, limit: int, lease_seconds: float | None) -> Call[list[Question]]:

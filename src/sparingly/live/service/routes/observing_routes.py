@@ -28,7 +28,7 @@ from sparingly.live.service.service import (
     observing_agent_of,
     service_of,
 )
-from sparingly.live.service.web.images import checked_image, decoded, image_features
+from sparingly.live.service.web.images import checked_image, decoded
 
 router = APIRouter(prefix="/api/agents/{agent}", tags=["observe"], responses=ERROR_RESPONSES)
 Producer = Annotated[Identity, allowed(PRODUCER, ADMIN)]
@@ -43,22 +43,23 @@ class PayloadIn(Strict):
 
 
 class ObservationIn(Strict):
-    """One observation: a vector, a row or a text, the caller's own id, and what a person would look at.
+    """One observation: a vector, a row, a text or an image, the caller's own id, and what a person would look at.
 
-    Either `features` or `text`; a text, or a row with words, is shown to people if there is no payload.
+    One of `features`, `text` and `image`; an image, a text, or a row with words, is shown if there is no payload.
     """
 
     features: list[Any] | dict[str, Any] | None = Field(
         None, description="Numbers in order, nested lists for an image, or a row by name: numbers, words, null, ..."
     )
     text: StrictStr | None = Field(None, description="In place of features, for an agent that observes texts.")
+    image: StrictStr | None = Field(None, description="In place of features, a file in base64: its own pixels.")
     id: Id | StrictInt | None = Field(None, description="Yours; the same call again returns the same ticket.")
     payload: PayloadIn | None = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> ObservationIn:
-        if (self.features is None) == (self.text is None):
-            raise ValueError("give features or a text, one of them")
+        if [self.features, self.text, self.image].count(None) != 2:
+            raise ValueError("give features or a text or an image, one of them")
         return self
 
 
@@ -173,12 +174,18 @@ async def ticket(ticket: str, agent: Name, here: Here, the_agent: TheAgent, who:
 
 async def _observe(here: Service, agent: Agent, block: list[ObservationIn]) -> list[Ticket]:
     payloads: list[Payload | None] = [None] * len(block)
-    if any(o.payload is not None for o in block):
-        payloads = await here.call(lambda: [_payload(o.payload) for o in block])
+    if any(o.payload is not None or o.image is not None for o in block):
+        payloads = await here.call(lambda: [_payload(o.payload or _own_image(o)) for o in block])
     return await here.observe(agent, [_seen(o) for o in block], [o.id for o in block], payloads)
 
 
+def _own_image(observation: ObservationIn) -> PayloadIn | None:
+    return None if observation.image is None else PayloadIn(image=observation.image)
+
+
 def _seen(observation: ObservationIn) -> Any:
+    if observation.image is not None:
+        return checked_image(decoded(observation.image)).content
     return observation.features if observation.text is None else observation.text
 
 
@@ -186,7 +193,7 @@ def _observe_upload(here: Service, agent: Agent, data: bytes, features: str | No
     payload = checked_image(data)
     x: Any
     if features is None:
-        x = image_features(data, agent.settings.shape or ())
+        x = data
     else:
         try:
             x = json.loads(features)
