@@ -71,7 +71,8 @@ def play(
     gold answers if asked, by name: a class, None (or nothing) for no answer, or a pair (class or None, price paid).
     A round goes on until the strategy announces, or hears the truth.
 
-    Observations are assessed in blocks up to the next update; the decisions are those of blocks of one.
+    Observations are assessed in blocks up to the next update, and decided in blocks as long as nothing is asked; the
+    decisions are those of blocks of one. So while rounds are given, the strategy may be up to a block ahead of them.
 
     Parameters
     ----------
@@ -92,12 +93,22 @@ def play(
     >>> len(rounds), rounds[2].action, rounds[2].cost
     (200, 2, 1.0)
     """
-    table = _Table(strategy, game, delay)
-    for t, item, assessment, row in _rows(strategy, stream, block, progress):
-        x, outcome, answers = item if len(item) == 3 else (*item, None)
-        played = _Observation(t, x, _checked(outcome, game), check_answers(answers, game.experts), assessment, row)
-        table.decide(played, t)
-        yield from table.deliver(t)
+    table, t = _Table(strategy, game, delay), 0
+    for ahead, assessment in _blocks(strategy, stream, block, progress):
+        row = 0
+        while row < len(ahead) and strategy.valid(assessment):
+            # A round in which an answer arrives is the last before the strategy has learned it.
+            last = row + table.late[0].when - t if table.late else None
+            for decision in strategy.decide_block(assessment, row, last):
+                t += 1
+                item = ahead[row]
+                x, outcome, answers = item if len(item) == 3 else (*item, None)
+                said = check_answers(answers, game.experts)
+                played = _Observation(t, x, _checked(outcome, game), said, assessment, row)
+                table.take(played, decision, t)
+                row += 1
+                yield from table.deliver(t)
+        del ahead[:row]
     while table.late:
         yield from table.deliver(table.late[0].when)
 
@@ -140,9 +151,8 @@ class _Table:
         self._cheapest = (game.costs[: game.n_outcomes] if game.experts else game.costs).min(0)
         _check_delay(delay, game)
 
-    def decide(self, played: _Observation, now: int) -> None:
+    def take(self, played: _Observation, decision: Decision, now: int) -> None:
         """One decision: the round ends with it, or waits for an answer."""
-        decision = self.strategy.decide(played.assessment, played.row, played.heard)
         if not decision.asks:
             return self._end(played, decision, decision.prediction if not self.game.experts else decision.action)
         expert, outcome = self.game.expert(decision.action), played.outcome
@@ -172,7 +182,8 @@ class _Table:
                 self.strategy.learn(answer.played.x, answer.action, answer.symbol)
             if not answer.ended:
                 answer.played.heard += ((answer.action, answer.symbol),)
-                self.decide(answer.played, now)
+                played = answer.played
+                self.take(played, self.strategy.decide(played.assessment, played.row, played.heard), now)
         ended, self._rounds = self._rounds, []
         yield from ended
 
@@ -201,23 +212,19 @@ class _Table:
         )
 
 
-def _rows(strategy: Strategy, stream: Iterable[Any], block: int, progress: bool) -> Iterator[Any]:
-    """(round, item, assessment, row), with one assessment for as many rounds as it stays valid."""
+def _blocks(strategy: Strategy, stream: Iterable[Any], block: int, progress: bool) -> Iterator[Any]:
+    """(items, assessment), as many at once as the assessment stays valid; the caller takes out those it has played."""
     source = iter(_bar(stream) if progress else stream)
     waiting: list[Any] = []
-    t = 0
     while True:
         n = min(block, strategy.rounds_to_update())
         waiting += itertools.islice(source, max(0, n - len(waiting)))
         if not waiting:
             return
-        ahead, row = waiting[:n], 0
-        assessment = strategy.assess(_stack([item[0] for item in ahead]))
-        while row < len(ahead) and strategy.valid(assessment):
-            t += 1
-            yield t, ahead[row], assessment, row
-            row += 1
-        waiting = waiting[row:]
+        ahead = waiting[:n]
+        waiting = waiting[n:]
+        yield ahead, strategy.assess(_stack([item[0] for item in ahead]))
+        waiting = ahead + waiting
 
 
 def _check_delay(delay: int | Mapping[str, int], game: Game) -> None:

@@ -44,6 +44,29 @@ class Reservoir:
             self._rows[place] = x
         self.seen += 1
 
+    def extend(self, X: Tensor, rng: np.random.Generator) -> None:
+        """See a block of observations: the same, with the same random numbers, as one after the other.
+
+        >>> one, all_, X = Reservoir(4), Reservoir(4), torch.arange(50.0)[:, None]
+        >>> first, second = np.random.default_rng(0), np.random.default_rng(0)
+        >>> for x in X:
+        ...     one.add(x, first)
+        >>> all_.extend(X, second)
+        >>> one.rows.equal(all_.rows), first.random() == second.random()
+        (True, True)
+        """
+        if self._rows is None and len(X):
+            self._rows = torch.empty(self.size, *X.shape[1:])
+        room = min(len(X), max(0, self.size - self.seen))
+        rows = self._rows
+        if rows is None:
+            return
+        rows[self.seen : self.seen + room] = X[:room]
+        places = rng.integers(np.arange(self.seen + room, self.seen + len(X)) + 1) if room < len(X) else np.zeros(0)
+        for row in np.flatnonzero(places < self.size).tolist():
+            rows[int(places[row])] = X[room + row]
+        self.seen += len(X)
+
     def renew(self) -> None:
         """Let what comes now replace the sample quickly: the stream has begun anew."""
         self.seen = min(self.seen, self.size)

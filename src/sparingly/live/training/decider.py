@@ -95,9 +95,11 @@ class Learner:
                 block = X[start : start + min(BLOCK, self.strategy.rounds_to_update())]
                 assessment = self.strategy.assess(np.stack(block))
                 held = None if replayed else self.strategy.probabilities(assessment)
-                for row in range(len(block)):
-                    decision = self.strategy.decide(assessment, row)
-                    decisions.append(decision if held is None else replace(decision, probabilities=held[row]))
+                while len(decisions) < start + len(block):
+                    row = len(decisions) - start
+                    for decision in self.strategy.decide_block(assessment, row):
+                        decisions.append(decision if held is None else replace(decision, probabilities=held[row]))
+                        row += 1
         return decisions
 
     def learn(self, x: Vector, action: int, symbol: int) -> None:

@@ -37,6 +37,7 @@ def blocks_of_one_equal_blocks_of_many(case: Case) -> None:
     expect_same(case.moves, play(case.make(), case.stream, block=7), "in blocks of 7")
     expect_same(case.moves, play(case.make(), case.stream, block=500), "in blocks of 500")
     expect_same(case.moves, _play_stale(case), "when decided on assessments made before an update")
+    expect_same(case.moves, _play_ahead(case), "when decided a block at a time")
 
 
 def _play_stale(case: Case) -> list[Move]:
@@ -48,6 +49,21 @@ def _play_stale(case: Case) -> list[Move]:
             if decision.asks:
                 answer(strategy, stream, start + row, decision.action)
             moves.append(move(decision))
+    return moves
+
+
+def _play_ahead(case: Case) -> list[Move]:
+    strategy, stream, moves = case.make(), case.stream, list[Move]()
+    while len(moves) < len(stream):
+        start = len(moves)
+        assessment = strategy.assess(stream.X[start : start + 200])
+        while len(moves) < start + len(assessment):
+            decisions = strategy.decide_block(assessment, len(moves) - start, len(moves) - start + 150)
+            expect(0 < len(decisions) <= 150, f"a block of at most 150 rows brought {len(decisions)} decisions")
+            expect(not any(one.asks for one in decisions[:-1]), "a block goes on after a question")
+            moves += [move(decision) for decision in decisions]
+            if decisions[-1].asks:
+                answer(strategy, stream, len(moves) - 1, decisions[-1].action)
     return moves
 
 

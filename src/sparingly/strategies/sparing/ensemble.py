@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from sparingly.learning.networks import with_output
+from sparingly.learning.row_independence import COLUMNS
 from sparingly.learning.training import Adam, Autograd, descend
 
 LEARNING_RATE = 1e-2
@@ -127,7 +128,8 @@ class MLPEnsemble(Ensemble):
     def logits(self, X: Tensor) -> Tensor:
         w1, b1, w2, b2 = self.views(self.parameters)
         hidden = torch.addmm(b1, X, w1).relu_().view(len(X), self.members, self.width).transpose(0, 1)
-        return torch.baddbmm(b2, hidden, w2)
+        missing = max(0, COLUMNS - self.n_classes)
+        return torch.bmm(hidden, nn.functional.pad(w2, (0, missing)))[..., : self.n_classes] + b2
 
     def add_class(self) -> None:
         if len(self.parameters):

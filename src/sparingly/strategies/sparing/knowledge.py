@@ -198,6 +198,17 @@ class Knowledge:
         """See an observation of the stream, whether or not it is asked about."""
         self._stream.add(x, rng)
 
+    def observe_block(self, X: Tensor, rng: np.random.Generator) -> None:
+        """The same for a block, in its order."""
+        self._stream.extend(X, rng)
+
+    def guess(self) -> float:
+        """The expected cost of the announcement that is best without looking; with classes taken for equally common
+        before there is a model, for a handful of labels may all be of one class by chance."""
+        costs = self.expected_costs.costs
+        shares = self.bought.shares(len(costs)) if self.worth is not None else torch.full((len(costs),), 1 / len(costs))
+        return float((costs @ shares).min())
+
     def hear(self, x: Tensor, answers: Sequence[int], rng: np.random.Generator) -> None:
         """Keep what experts said of an observation in the end, `NO_ANSWER` where nothing."""
         self._heard.add(torch.cat([x.flatten(), torch.tensor(answers, dtype=x.dtype)]), rng)

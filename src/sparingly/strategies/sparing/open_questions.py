@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from sparingly.strategies.strategy import NEVER
+
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
@@ -76,6 +78,16 @@ class OpenQuestions:
             kept = [q for q in self._open if q.clock + self.patience >= clock]
             self._drop_oldest(len(self._open) - len(kept))
             self._open = kept
+
+    def rounds_to_expiry(self, clock: int) -> int:
+        """For how many rounds from now, this one included, no open question is given up.
+
+        >>> questions = OpenQuestions(patience=10)
+        >>> questions.add(OpenQuestion(torch.zeros(1), 5, 0, 0.0, 0.0, torch.ones(2) / 2, 0))
+        >>> questions.rounds_to_expiry(15)
+        1
+        """
+        return max(0, self._open[0].clock + self.patience + 1 - clock) if self._open else NEVER
 
     def take(self, x: Tensor) -> OpenQuestion | None:
         """Close the oldest question about an observation, if there is one."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sparingly.games import Game
@@ -15,10 +17,21 @@ from sparingly.learning.row_independence import pad_block, row_independent_produ
 from sparingly.strategies.sparing.worth import Worth
 from sparingly.strategies.strategy import Why
 
+Floats = NDArray[np.float64]
+
 FIRST = 20
 """Labels before there is a model."""
 START = 60
-"""Questions asked whatever the model says, at a price of one mistake."""
+"""At most so many questions are asked whatever the model says."""
+BLIND = 300
+"""At most so many questions are asked before there is a model."""
+PRIOR_SLOPE = 0.15
+"""The share of the cost of guessing that each e-fold of labels is taken to remove before anything is measured."""
+LEAST_PRICE = 1e-9
+ANNOUNCED = "the label is worth {worth:.2f}, the question costs {net:.2f} more than guessing"
+"""Why an observation is announced."""
+GUESSED = "guess: nothing learned yet"
+"""The same before there is a model."""
 CHECK = 0.25
 """The share of random questions about an announcement that is under suspicion, if there are random questions."""
 
@@ -127,6 +140,9 @@ class Offer:
         The squared distance to the nearest label, over its mean on the stream.
     check
         How far what would be announced has been checked.
+    guess
+        The expected cost of the best announcement without looking at the observation; None where other experts than
+        the one who knows the truth can be asked.
     """
 
     risk: float
@@ -138,6 +154,23 @@ class Offer:
     nearby: float = 0.0
     novelty: float = 1.0
     check: Check = Check()
+    guess: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OfferBlock:
+    """Coming observations, each as in `Offer`, as long as no question is asked in between; one entry a row."""
+
+    risk: Floats
+    value: Floats
+    price: Floats
+    novelty: Floats
+    clock: int
+    known: int
+    waiting: int
+
+    def __len__(self) -> int:
+        return len(self.risk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +184,13 @@ class PurchaseRule:
     prior_horizon
         As many rounds are taken to come as there have been, and this many more.
     audit
-        An announcement made m times is asked about with a probability of audit / m^(1/3), a share as in hard games of
-        partial monitoring, times (1 + novelty) / 2: more often where there is no label near.
+        An announcement made m times is asked about with a probability of audit / sqrt(m), times (1 + novelty) / 2, more
+        often where there is no label near, and times the root of the largest mistake over the price: that balances
+        what checks cost with what a change costs until it is noticed.
     selection
         Without it every observation counts as the average one.
     most_first
-        At most so many questions are asked whatever the model says.
+        At most so many questions are asked whatever the model says (`start`).
     horizon
         Rounds there will be in all, if that is known: then `prior_horizon` plays no part.
 
@@ -171,12 +205,12 @@ class PurchaseRule:
 
     unit: float
     prior_horizon: int = 2000
-    audit: float = 0.06
+    audit: float = 0.12
     selection: bool = True
     most_first: int = START
     horizon: int | None = None
 
-    def rounds_to_come(self, clock: int) -> int:
+    def rounds_to_come(self, clock: Any) -> Any:
         """How many more rounds there will be after this one (counted from 0), as far as is known.
 
         As many as there have been, and some more; or what is left of the horizon. A stream that has outlived its
@@ -188,13 +222,33 @@ class PurchaseRule:
         """
         return clock + 1 + self.prior_horizon if self.horizon is None else abs(self.horizon - clock - 1)
 
+    def start(self, offer: Offer, most: int) -> int:
+        """How many questions are asked whatever the model says, at most `most`.
+
+        As long as a label would be worth its price if each e-fold of labels removed the same share of what guessing
+        costs: few where the question is dear or the stream is short.
+
+        >>> rule = PurchaseRule(1.0, horizon=1000)
+        >>> [rule.start(Offer(0.5, 0.0, price, 0, 0, 0, guess=0.3), 60) for price in (0.2, 1.0, 2.0, 5.0)]
+        [60, 60, 26, 10]
+        """
+        if offer.guess is None:
+            return self.most_first
+        net = offer.price - offer.guess
+        if net <= 0:
+            return most
+        to_come: int = self.rounds_to_come(offer.clock)
+        return min(most, round(PRIOR_SLOPE * to_come * offer.guess / net))
+
     def __call__(self, offer: Offer, worth: Worth | None) -> tuple[bool, Why]:
         """Whether to buy, and why; `worth` is None as long as there is no model."""
-        start = min(self.most_first, max(FIRST, round(START * self.unit / max(offer.price, 1e-9))))
-        if offer.known < start:
-            return True, Why("one of the first {start} questions", {"start": start})
+        if worth is None or offer.known < self.most_first:
+            # Without a model, be it that answers or a training are late, the choice is between asking and guessing.
+            start = self.start(offer, BLIND if worth is None else self.most_first)
+            if offer.known < start:
+                return True, Why("one of the first {start} questions", {"start": min(start, self.most_first)})
         if worth is None:
-            return self._audits(offer, {})
+            return self._checks(offer, {})
         to_come = self.rounds_to_come(offer.clock)
         average = to_come * worth.average / offer.known
         label = (to_come * worth.each / offer.known * offer.value if self.selection else average) / (1 + offer.nearby)
@@ -203,18 +257,37 @@ class PurchaseRule:
         if net < 0:
             return True, Why("a mistake would cost {risk:.2f} on average, the question {price:.2f}", numbers)
         if label > net:
-            return True, Why("the label is worth {worth:.2f}, the question costs {net:.2f} more than guessing", numbers)
+            return True, Why(ANNOUNCED, numbers)
         if self.selection and 0 < offer.price - worth.risk < average and not offer.waiting:
             return True, Why("an average label is worth {average:.2f}, more than it costs", numbers)
-        return self._audits(offer, numbers)
+        return self._checks(offer, numbers)
 
-    def _audits(self, offer: Offer, numbers: Mapping[str, float]) -> tuple[bool, Why]:
-        rate = self.audit * (1 + offer.novelty) / 2 / (offer.check.made + 1) ** (1 / 3)
-        rate = CHECK if offer.check.suspect and self.audit > 0 else min(CHECK, rate)
+    def _checks(self, offer: Offer, numbers: Mapping[str, float]) -> tuple[bool, Why]:
+        """Whether it is time for a random question; if not, the announcement stands."""
+        rate = self.audit * (1 + offer.novelty) / 2 * math.sqrt(self.unit / max(offer.price, LEAST_PRICE))
+        rate = min(CHECK, rate / math.sqrt(offer.check.made + 1))
+        rate = CHECK if offer.check.suspect and self.audit > 0 else rate
         audit = offer.check.left <= rate
         found = {**numbers, "probability": rate, "audit": audit}
         if audit:
             return True, Why("a random question, to check what the model is sure of (rate {probability:.4f})", found)
-        if not numbers:
-            return False, Why("waiting for answers", found)
-        return False, Why("the label is worth {worth:.2f}, the question costs {net:.2f} more than guessing", found)
+        return False, Why(ANNOUNCED if numbers else GUESSED, found)
+
+    def announced(self, offers: OfferBlock, worth: Worth) -> tuple[dict[str, Floats], int]:
+        """The numbers of a block, and how many of its first rows are not worth a question; the same as one by one."""
+        to_come = self.rounds_to_come(offers.clock + np.arange(len(offers)))
+        average = to_come * worth.average / offers.known
+        label = to_come * worth.each / offers.known * offers.value if self.selection else average
+        net = offers.price - offers.risk
+        asks = (net < 0) | (label > net)
+        if self.selection and not offers.waiting:
+            asks |= (offers.price - worth.risk > 0) & (offers.price - worth.risk < average)
+        numbers = {"worth": label, "net": net, "risk": offers.risk, "price": offers.price, "average": average}
+        return numbers, int(asks.argmax()) if asks.any() else len(offers)
+
+    def check_rates(self, offers: OfferBlock, made: Floats, suspect: bool) -> Floats:
+        """The rates of random questions about one announcement, made so often before each row."""
+        if suspect and self.audit > 0:
+            return np.full(len(offers), CHECK)
+        rate = self.audit * (1 + offers.novelty) / 2 * np.sqrt(self.unit / np.maximum(offers.price, LEAST_PRICE))
+        return np.minimum(CHECK, rate / np.sqrt(made + 1))

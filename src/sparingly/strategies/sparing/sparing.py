@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,10 +19,20 @@ from sparingly.strategies.sparing.ensemble import Ensemble
 from sparingly.strategies.sparing.knowledge import Knowledge
 from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
 from sparingly.strategies.sparing.panel import Panel
-from sparingly.strategies.sparing.purchase import FIRST, ExpectedCosts, Offer, PurchaseRule
+from sparingly.strategies.sparing.purchase import (
+    ANNOUNCED,
+    FIRST,
+    START,
+    ExpectedCosts,
+    Offer,
+    OfferBlock,
+    PurchaseRule,
+)
 from sparingly.strategies.sparing.watch import Watch
 from sparingly.strategies.strategy import Assessment, Heard, Strategy, Why
 
+BLOCK = ("risk", "value", "price", "novelty", "cheapest")
+"""What decisions on a whole block look at, in this order."""
 PANEL_CHECKS = 3
 """Beside experts who may be wrong so many times fewer random questions: their answers check announcements, too."""
 
@@ -51,7 +62,7 @@ class Sparing(Strategy):
     prior_horizon
         Without a horizon: rounds to come that are taken for granted before any has been seen.
     audit, alarm
-        An announcement made m times is checked at a rate of audit / m^(1/3) (`PurchaseRule`); how much
+        An announcement made m times is checked at a rate of audit / sqrt(m) (`PurchaseRule`); how much
         `Evidence` forgets.
     ablation
         Parts that are taken out, to measure what they are worth; None takes nothing out.
@@ -84,7 +95,7 @@ class Sparing(Strategy):
         width: int = 100,
         members: int | None = None,
         prior_horizon: int = 2000,
-        audit: float = 0.06,
+        audit: float = 0.12,
         alarm: float = 30_000.0,
         ablation: Ablation | None = None,
         seed: int = 0,
@@ -129,7 +140,9 @@ class Sparing(Strategy):
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
         if self.panel is not None:
             return {"members": self.knowledge.members(X).transpose(0, 1), "novelty": self.knowledge.novelty(X).tolist()}
-        return {**self.expected_costs(self.knowledge.members(X)), "novelty": self.knowledge.novelty(X).tolist()}
+        found = {**self.expected_costs(self.knowledge.members(X)), "novelty": self.knowledge.novelty(X).tolist()}
+        found["block"] = np.array([found[name] for name in BLOCK]).T
+        return found
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
         x, seen = assessment.X[row], {name: value[row] for name, value in assessment.values.items()}
@@ -138,6 +151,23 @@ class Sparing(Strategy):
         if self.panel is not None:
             return self._consult(self.panel, x, seen, ())
         return self._buy_or_announce(x, seen)
+
+    def _announce_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, Why]]:
+        worth, known = self.knowledge.worth, len(self.knowledge.bought) + len(self.questions)
+        if worth is None or self.panel is not None or known < START:
+            return []
+        last = min(last, first + self.questions.rounds_to_expiry(self.clock))
+        seen = assessment.values["block"][first:last]
+        risk, value, price, novelty, cheapest = seen.T
+        offers = OfferBlock(risk, value, price, novelty, self.clock, known, len(self.questions))
+        numbers, count = self.purchase_rule.announced(offers, worth)
+        said = cheapest.astype(int)
+        rates, count = self.watch.announce(self.purchase_rule, offers, said[:count])
+        self.knowledge.observe_block(assessment.X[first : first + count], self.rng)
+        columns = zip(*(one[:count].tolist() for one in (*numbers.values(), rates)), strict=True)
+        names = (*numbers, "probability", "audit")
+        whys = [Why(ANNOUNCED, dict(zip(names, (*row, False), strict=True))) for row in columns]
+        return list(zip(said[:count].tolist(), whys, strict=True))
 
     def _choose_again(self, assessment: Assessment, row: int, heard: Heard) -> tuple[int, int, Why]:
         if self.panel is None:
@@ -203,7 +233,9 @@ class Sparing(Strategy):
         check = self.watch.check(announced)
         if self.panel is not None and self.panel.suspects(answers):
             check = replace(check, suspect=True)
-        offer = Offer(risk, value, seen["price"], self.clock, labels + waiting, waiting, 0.0, seen["novelty"], check)
+        starting = self.panel is None and (worth is None or labels < START)
+        known, guess = labels + waiting, self.knowledge.guess() if starting else None
+        offer = Offer(risk, value, seen["price"], self.clock, known, waiting, 0.0, seen["novelty"], check, guess)
         asks, why = self.purchase_rule(offer, worth)
         if asks and worth is not None and waiting:
             # Open questions can only speak against another, and looking through them takes longer than all the rest.

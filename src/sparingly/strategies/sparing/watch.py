@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sparingly.strategies.sparing.open_questions import OpenQuestion
-from sparingly.strategies.sparing.purchase import START, Check
+from sparingly.strategies.sparing.purchase import START, Check, Floats, OfferBlock, PurchaseRule
 
 SURPRISE = 3.0
 """Wealth against an announcement above which it is checked."""
@@ -134,6 +137,24 @@ class Watch:
         self._made[announced] += 1
         left = self._left[announced] - probability
         self._left[announced] = left if left > 0 else left + 1
+
+    def announce(self, rule: PurchaseRule, offers: OfferBlock, said: NDArray[np.int64]) -> tuple[Floats, int]:
+        """Make announcements up to the first that is to be checked: the rates of checks, and how many are made."""
+        rates, lefts = np.zeros(len(said)), np.zeros(len(said))
+        for one in np.unique(said).tolist():
+            rows = np.flatnonzero(said == one)
+            part = replace(
+                offers, **{name: getattr(offers, name)[rows] for name in ("risk", "value", "price", "novelty")}
+            )
+            rates[rows] = rule.check_rates(part, self._made[one] + np.arange(len(rows)), self.evidence.is_suspect(one))
+            lefts[rows] = np.subtract.accumulate(np.concatenate([[self._left[one]], rates[rows]]))[1:]
+        checked = np.flatnonzero(lefts <= 0)
+        count = int(checked[0]) if len(checked) else len(said)
+        for one in np.unique(said[:count]).tolist():
+            rows = np.flatnonzero(said[:count] == one)
+            self._made[one] += len(rows)
+            self._left[one] = float(lefts[rows[-1]])
+        return rates, count
 
     def detect_change(self, question: OpenQuestion, y: int, clock: int) -> tuple[list[int], int] | None:
         """Settle the bet; if that is a change, whose labels are to be forgotten, and those from before which round.
