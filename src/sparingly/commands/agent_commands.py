@@ -152,6 +152,7 @@ def answer(
 @agent.command()
 def stats(place: Place, as_json: Annotated[bool, typer.Option("--json", help="Write them as JSON.")] = False) -> None:
     """Say how the agent is doing."""
+    from sparingly.live.consultation import calls
     from sparingly.live.statistics.performance import statistics
     from sparingly.live.statistics.ticket_counts import TicketCounts
     from sparingly.live.store.store import Store
@@ -159,8 +160,9 @@ def stats(place: Place, as_json: Annotated[bool, typer.Option("--json", help="Wr
     store, ticket_counts = Store.open(place, claim=False), TicketCounts()
     with store.reading() as connection:
         ticket_counts.update(connection)
+        called = calls.bill(connection)
     store.close()
-    found = statistics(ticket_counts, store.settings.game)
+    found = statistics(ticket_counts, store.settings.game, called)
     typer.echo(json.dumps(dict(found)) if as_json else "\n".join(_in_words(found)))
 
 

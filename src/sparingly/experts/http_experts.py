@@ -99,7 +99,7 @@ class LanguageModel(MachineExpert):
     token_prices
         Of a million tokens in the prompt and in the answer; what a call cost is then computed from the tokens used.
     descriptions
-        By class: what it means.
+        By class: what it means; the agent's own where nothing is said.
     prompt
         In place of the built-in one: a text with `{classes}`. With `{item}` the item is put there, otherwise it
         follows as a message of its own.
@@ -145,7 +145,7 @@ class LanguageModel(MachineExpert):
         super().__init__(name, price, accuracy=accuracy, limits=limits, repeatable=repeatable)
         self.model = model
         self._token_prices = _checked_token_prices(name, token_prices)
-        self._descriptions = dict(descriptions or {})
+        self._descriptions = {str(label): text for label, text in (descriptions or {}).items()}
         self._prompt = checked_prompt(PROMPT if prompt is None else prompt)
         self._structured, self._options = structured, dict(OPTIONS if options is None else options)
         address = url.rstrip("/") if isinstance(url, str) else url
@@ -156,7 +156,8 @@ class LanguageModel(MachineExpert):
 
     def messages(self, inquiry: Inquiry) -> list[dict[str, Any]]:
         """What the model is told: the classes, then the item."""
-        listed = "\n".join(self._listed(label) for label in inquiry.classes)
+        described = {**inquiry.descriptions, **self._descriptions}
+        listed = "\n".join(_listed(label, described) for label in inquiry.classes)
         is_image = isinstance(inquiry.content, bytes)
         item = "" if is_image else shown_text(inquiry.content)
         system = {"role": "system", "content": self._prompt.format(classes=listed, item=item)}
@@ -187,10 +188,6 @@ class LanguageModel(MachineExpert):
     def close(self) -> None:
         self._caller.close()
 
-    def _listed(self, label: Label) -> str:
-        described = self._descriptions.get(label)
-        return f"- {label}: {described}" if described else f"- {label}"
-
     def _price(self, told: Any) -> float:
         """From the tokens used, where they are told and have a price."""
         usage = told.get("usage") if isinstance(told, Mapping) else None
@@ -200,6 +197,11 @@ class LanguageModel(MachineExpert):
         if None in counts:
             return self.expert.price
         return sum(count * price for count, price in zip(counts, self._token_prices, strict=True) if count) / 1e6
+
+
+def _listed(label: Label, descriptions: Mapping[str, str]) -> str:
+    described = descriptions.get(str(label))
+    return f"- {label}: {described}" if described else f"- {label}"
 
 
 def _one_of(classes: Sequence[Label]) -> dict[str, Any]:

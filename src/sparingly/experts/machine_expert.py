@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from numbers import Real
 from typing import Any
 
@@ -39,6 +39,8 @@ class Inquiry:
     key
         The same whenever this very call is made again, and never otherwise: whoever honours an idempotency key charges
         it once.
+    descriptions
+        By class: what it means, where somebody has said so.
     """
 
     id: str
@@ -46,6 +48,7 @@ class Inquiry:
     classes: Sequence[Label]
     media: str | None = None
     key: str = ""
+    descriptions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

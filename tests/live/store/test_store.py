@@ -60,7 +60,11 @@ def test_an_older_format_is_brought_up_to_date_and_continues(make: Make, path: P
         "ALTER TABLE tickets DROP COLUMN erased",
         "DROP TABLE audit_outbox",
         "DROP TABLE taught",
-        *(f"ALTER TABLE tickets DROP COLUMN {name}" for name in ("probabilities", "numbers", "priority")),
+        *(
+            f"ALTER TABLE tickets DROP COLUMN {name}"
+            for name in ("probabilities", "numbers", "priority", "asked", "paid")
+        ),
+        "DROP TABLE calls",
         "DROP INDEX answers",
         "DROP INDEX taken_back",
         "CREATE INDEX ix_journal_voids ON journal (voids)",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.encoders.pictures import is_picture
+from sparingly.experts import Expert, MachineExpert
 from sparingly.games import Game
 from sparingly.live.agent.agent_settings import (
     AgentSettings,
@@ -28,17 +29,21 @@ from sparingly.live.agent.observations import ObserveCall
 from sparingly.live.agent.runtime import AgentRuntime
 from sparingly.live.agent.ticket_lifecycle import closed
 from sparingly.live.agent.ticket_records import (
+    CONSULTING,
+    OPEN,
     SKIPPED,
     UNKNOWN,
     WITHDRAWN,
     Answered,
     Entry,
+    ExpertCall,
     Label,
     Question,
     Statistics,
     Ticket,
     Waiting,
 )
+from sparingly.live.consultation.consultation import started_consultation
 from sparingly.live.store import export
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.migrations import WRITE_CHECK, write_meta
@@ -77,6 +82,8 @@ class Agent:
         What a strategy named by its name is made with, plain values.
     game
         Any label-efficient game in place of `costs` and `query_cost`: several experts, coarse questions.
+    experts
+        Who can be asked, in place of `query_cost`: people as `Expert`, and machines that are called beside the agent.
     schema
         What the fields of raw rows are: kinds by name, `{"age": "number", "job": ["clerk", "smith"], "note": "text"}`,
         a DataFrame, its dtypes, or a TOML file; learned from the first observations when left out.
@@ -131,6 +138,7 @@ class Agent:
         strategy: str | Strategy | None = None,
         options: Mapping[str, Any] | None = None,
         game: Game | None = None,
+        experts: Sequence[Expert | MachineExpert] | None = None,
         feature_names: Sequence[str] | None = None,
         schema: Any = None,
         encoder: EncoderChoice = None,
@@ -159,6 +167,7 @@ class Agent:
             strategy=strategy,
             options=options,
             game=game,
+            experts=experts,
             feature_names=feature_names,
             schema=schema,
             encoder=texts,
@@ -173,7 +182,7 @@ class Agent:
             Store.create(path, settings, state=None if instance is None else Learner(instance).state())
         else:
             check_same_agent(path, settings)
-        self._begin(AgentRuntime(Store.open(path), instance, settings, None, clock, busy_timeout, texts))
+        self._begin(AgentRuntime(Store.open(path), instance, settings, None, clock, busy_timeout, texts), experts)
 
     @classmethod
     def open(
@@ -183,21 +192,24 @@ class Agent:
         strategy: Strategy | None = None,
         training: str | None = None,
         encoder: EncoderChoice = None,
+        experts: Sequence[Expert | MachineExpert] | None = None,
         clock: Callable[[], float] = time.time,
         busy_timeout: float | None = None,
     ) -> Self:
         """Continue an agent, after a crash or a stop: its decisions are those it would have made without it.
 
         `strategy` is needed if the agent was made with an instance that cannot be made again from its name, `encoder`
-        if its texts are encoded by a function.
+        if its texts are encoded by a function, `experts` if some are machines: their calls wait otherwise.
         """
         agent = cls.__new__(cls)
         texts = given_encoder(encoder)
-        agent._begin(AgentRuntime(Store.open(path), strategy, None, training, clock, busy_timeout, texts))
+        agent._begin(AgentRuntime(Store.open(path), strategy, None, training, clock, busy_timeout, texts), experts)
         return agent
 
-    def _begin(self, runtime: AgentRuntime) -> None:
+    def _begin(self, runtime: AgentRuntime, experts: Sequence[Expert | MachineExpert] | None) -> None:
         self._runtime, self._lending = runtime, Lending(runtime)
+        machines = [one for one in experts or () if isinstance(one, MachineExpert)]
+        self._consultation = started_consultation(runtime, machines) if machines else None
 
     def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
         """Decide on one observation; the ticket is on disk when it is returned.
@@ -355,6 +367,14 @@ class Agent:
         """One ticket as it stands."""
         return self._runtime.queries.ticket(ticket_id)
 
+    def calls(self, ticket_id: str) -> list[ExpertCall]:
+        """What experts that are called, or who may be wrong, were asked about a ticket, and what came of it."""
+        return self._runtime.queries.calls(ticket_id)
+
+    def wait(self, ticket_id: str, timeout: float | None = None, *, for_people: bool = True) -> Entry:
+        """One ticket once nobody, or no machine, is asked about it any more, or as it stands when the time is over."""
+        return self._runtime.queries.wait(ticket_id, timeout, (OPEN, CONSULTING) if for_people else (CONSULTING,))
+
     def history(self, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """Every ticket in order, as it stands now; `after` and `limit` to read it in pieces."""
         return self._runtime.queries.history(after, limit)
@@ -421,6 +441,8 @@ class Agent:
 
     def close(self) -> None:
         """Write a snapshot and close the database."""
+        if self._consultation is not None:
+            self._consultation.close()
         self._runtime.close("it was closed")
 
     def __repr__(self) -> str:

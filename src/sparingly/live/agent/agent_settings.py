@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from sparingly.encoders import EncodingError, RowSchema, TextEncoder, stated_schema
+from sparingly.experts import Expert, MachineExpert
 from sparingly.experts.class_descriptions import checked_descriptions
 from sparingly.games import Game, label_efficient
 from sparingly.games.costs import check_prices, read_costs
@@ -19,6 +20,7 @@ from sparingly.games.matrices import check_class
 from sparingly.live.agent.errors import AgentError, shortened
 from sparingly.live.agent.features import Schema
 from sparingly.live.agent.ticket_records import Label
+from sparingly.live.consultation.declared_experts import declared, game_with
 from sparingly.strategies import registered
 from sparingly.strategies.strategy import Strategy
 
@@ -75,6 +77,8 @@ class AgentSettings:
     retention_days: float | None = None
     limits: QuestionLimits = field(default_factory=QuestionLimits)
     horizon: int | None = None
+    experts: tuple[tuple[Any, ...], ...] = ()
+    """Name, price, whether gold, accuracy, and whether it is a machine, of each that has a name."""
     shape: tuple[int, ...] | None = None
     names: tuple[str, ...] | None = None
     encoder: str | None = None
@@ -88,7 +92,13 @@ class AgentSettings:
 
     @cached_property
     def game(self) -> Game:
-        return Game(self.costs, self.feedback, actions=self.actions, outcomes=self.outcomes)
+        experts = [Expert(*told[:4]) for told in self.experts]
+        return Game(self.costs, self.feedback, actions=self.actions, outcomes=self.outcomes, experts=experts)
+
+    @cached_property
+    def machine_actions(self) -> frozenset[int]:
+        """The actions that ask a machine."""
+        return frozenset(len(self.classes) + e for e, told in enumerate(self.experts) if told[4])
 
     @cached_property
     def schema(self) -> Schema:
@@ -151,7 +161,7 @@ class AgentSettings:
     def differs(self, other: AgentSettings) -> str | None:
         """The first setting, in words, in which an agent made with `other` would not be this one."""
         mine = self.original if self.added and len(other.classes) < len(self.classes) else self
-        for name in ("classes", "costs", "feedback", "strategy", "options", "seed", "audit_rate", "horizon"):
+        for name in ("classes", "costs", "feedback", "strategy", "options", "seed", "audit_rate", "horizon", "experts"):
             ours, theirs = getattr(mine, name), getattr(other, name)
             if ours != theirs:
                 return f"{name} is {_listed(ours)}, not {_listed(theirs)}"
@@ -176,6 +186,7 @@ def made_settings(
     strategy: str | Strategy | None,
     options: Mapping[str, Any] | None,
     game: Game | None,
+    experts: Sequence[Expert | MachineExpert] | None,
     feature_names: Sequence[str] | None,
     schema: Any,
     encoder: TextEncoder | None,
@@ -194,6 +205,8 @@ def made_settings(
     for what, value in (("seed", seed), ("keep", keep)):
         if not _is_whole(value):
             raise AgentError(f"{what} is {shortened(value)}: it must be a whole number from 0 to 2**63 - 1")
+    if experts is not None:
+        game = game_with(experts, names, costs, query_cost, game or instance)
     if game is None:
         game = _game(names, costs, query_cost) if instance is None else instance.game
     _check_game(game, names, costs, query_cost, instance)
@@ -213,6 +226,7 @@ def made_settings(
         feedback=tuple(tuple(row) for row in game.feedback),
         actions=game.actions,
         outcomes=game.outcomes,
+        experts=declared(game, experts or ()),
         strategy=strategy,
         instance=plain is None or (instance is not None and instance.name not in registered()),
         options={name: value for name, value in (plain or {}).items() if name != "seed"},

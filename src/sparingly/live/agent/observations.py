@@ -24,6 +24,7 @@ from sparingly.live.agent.pacing import QuestionAllowance, Spending
 from sparingly.live.agent.ticket_lifecycle import labelling_action
 from sparingly.live.agent.ticket_records import (
     ANNOUNCED,
+    CONSULTING,
     OPEN,
     Label,
     Payload,
@@ -32,6 +33,7 @@ from sparingly.live.agent.ticket_records import (
     checked_payload,
     payload_row,
 )
+from sparingly.live.consultation import calls
 from sparingly.live.store import journal
 from sparingly.live.store.erasure import NO_FEATURES
 from sparingly.live.store.journal import bulk_insert
@@ -183,7 +185,8 @@ def tickets_of(
 
 def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:
     """The ticket that a row of the table holds."""
-    return Ticket(row.id, classes[row.prediction], bool(row.asks), row.action, **reasons_of(row, classes))
+    told = {**reasons_of(row, classes), "status": row.status, "asked": asked_of(row)}
+    return Ticket(row.id, classes[row.prediction], bool(row.asks), row.action, **told)
 
 
 def write(connection: Connection, new: Sequence[Observation], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -220,6 +223,8 @@ def decide(
         for i, (o, decision) in enumerate(zip(new, decisions, strict=True))
     ]
     write(connection, new, made)
+    if settings.machine_actions:
+        calls.add(connection, [row for row in made if row["status"] == CONSULTING], settings)
     return [SimpleNamespace(**row) for row in made]
 
 
@@ -231,11 +236,17 @@ def ticket_row(
     settings: AgentSettings,
     allowance: QuestionAllowance | None,
     question: int,
+    asked: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The row of a new ticket: what the strategy decided, within the limits, and the chance it had to be asked."""
+    """The row of a ticket: what the strategy decided, within the limits, and the chance it had to be asked.
+
+    `asked` are the experts who were asked before, where a ticket is decided on again.
+    """
     audit = not decision.asks and _drawn(settings, seq)
     numbers = decision.why.values
-    asks, action, why = decision.asks or audit, decision.action, decision.why.sentence.format(**numbers)
+    consults = decision.action in settings.machine_actions
+    asks, action = (decision.asks or audit) and not consults, decision.action
+    why = decision.why.sentence.format(**numbers)
     if audit:
         action, why = (
             question,
@@ -260,7 +271,8 @@ def ticket_row(
         "why": why,
         **reasons_columns(numbers, decision.probabilities),
         "priority": priority,
-        "status": OPEN if asks else ANNOUNCED,
+        "status": CONSULTING if consults else OPEN if asks else ANNOUNCED,
+        "asked": calls.asked_names(settings.game, action, asked) if settings.experts else None,
     }
 
 
@@ -285,6 +297,12 @@ def reasons_columns(values: Mapping[str, Any], probabilities: NDArray[np.float64
     plain = {name: _plain_number(value) for name, value in values.items()}
     held = None if probabilities is None else probabilities.astype("<f4").tobytes()
     return {"probabilities": held, "numbers": json.dumps({k: v for k, v in plain.items() if v is not None})}
+
+
+def asked_of(row: Any) -> tuple[str, ...]:
+    """Who was asked, by a ticket's row; one from before experts had names has none."""
+    told = getattr(row, "asked", None)
+    return tuple(json.loads(told)) if told else ()
 
 
 def reasons_of(row: Any, classes: Sequence[Label]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -16,11 +17,13 @@ from sparingly.live.agent.ticket_records import (
     OPEN,
     Answered,
     Entry,
+    ExpertCall,
     Label,
     Statistics,
     Ticket,
     Waiting,
 )
+from sparingly.live.consultation import calls
 from sparingly.live.statistics.performance import over_time, statistics
 from sparingly.live.statistics.ticket_counts import TicketCounts
 from sparingly.live.store.store import Store
@@ -68,6 +71,20 @@ class AgentQueries:
         with self._reading() as connection:
             return entry_of(ticket_lifecycle.find(connection, ticket_id), self._settings, self._settings.game)
 
+    def calls(self, ticket_id: str) -> list[ExpertCall]:
+        with self._reading() as connection:
+            return calls.of_ticket(connection, ticket_lifecycle.find(connection, ticket_id).seq, self._settings)
+
+    def wait(self, ticket_id: str, timeout: float | None, while_: Sequence[str]) -> Entry:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        pause = 0.005
+        while True:
+            entry = self.ticket(ticket_id)
+            if entry.status not in while_ or (deadline is not None and time.monotonic() >= deadline):
+                return entry
+            time.sleep(pause)
+            pause = min(0.2, 1.5 * pause)
+
     def history(self, after: str | None, limit: int | None) -> list[Entry]:
         query = select(tickets).order_by(tickets.c.seq).limit(limit)
         with self._reading() as connection:
@@ -82,7 +99,8 @@ class AgentQueries:
     def stats(self) -> Statistics:
         with self._reading() as connection:
             self._ticket_counts.update(connection)
-        return statistics(self._ticket_counts, self._settings.game)
+            called = calls.bill(connection) if self._settings.experts else {}
+        return statistics(self._ticket_counts, self._settings.game, called)
 
     def over_time(self, points: int) -> list[Statistics]:
         with self._reading() as connection:
@@ -139,4 +157,6 @@ def entry_of(row: Any, settings: AgentSettings, game: Game) -> Entry:
         expert=row.expert if row.closed is not None else None,
         closed=row.closed,
         erased=getattr(row, "erased", None),
+        asked=observations.asked_of(row),
+        paid=getattr(row, "paid", None) or 0.0,
     )

@@ -25,6 +25,7 @@ from sparingly.live.agent.observations import Observation, ObserveCall
 from sparingly.live.agent.pacing import Spending
 from sparingly.live.agent.queries import AgentQueries
 from sparingly.live.agent.ticket_records import Label, Ticket
+from sparingly.live.consultation.heard_answers import hear_person
 from sparingly.live.model.exported_model import write_model
 from sparingly.live.store import audit_outbox, erasure
 from sparingly.live.store.audit_outbox import AuditLine
@@ -81,7 +82,9 @@ class AgentRuntime:
         self._closed: str | None = None
         self.has_audit_lines = True
         self._retained_at = float("-inf")
-        self._spending = Spending()
+        self.spending = Spending()
+        self.wake_consultation: Callable[[], None] = _nobody
+        """Called when experts may be to be called."""
         self.queue: BatchingQueue[ObserveCall, list[Ticket]] = BatchingQueue(self._serve, self.lock)
         self._decider: Decider | None = None
         self.queries = AgentQueries(store, self.reading, clock)
@@ -117,6 +120,15 @@ class AgentRuntime:
                     self._decider.keep_snapshot_if_due(closing=True)
                     self._decider.close()
                 self.store.close()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed is not None
+
+    def rollback_decider(self) -> None:
+        """A transaction with decisions has failed."""
+        if self._decider is not None and not self.is_closed:
+            self._decider.rollback()
 
     @property
     def decider(self) -> Decider:
@@ -209,6 +221,10 @@ class AgentRuntime:
         audit: AuditLine | None,
     ) -> None:
         """Write an answer, with the class that it names if that may be new, in one transaction, and learn from it."""
+        is_new = new_class and added_classes.unknown(self.store.settings, label)
+        may_be_wrong = self.store.settings.game.noisy_experts and not (is_new or overrule)
+        if may_be_wrong and hear_person(self, ticket_id, label, expert, audit):
+            return
         grown: list[AgentSettings] = []
 
         def rule(connection: Connection, row: Any, now: float) -> ticket_lifecycle.Change | None:
@@ -330,12 +346,14 @@ class AgentRuntime:
                 there = observations.known(connection, requests)
                 accepted, errors = observations.accept(requests, there)
                 written = observations.decide(
-                    connection, head, self.clock(), self.store.settings, accepted, self._spending, decider.decide
+                    connection, head, self.clock(), self.store.settings, accepted, self.spending, decider.decide
                 )
         except BaseException:
             decider.rollback()
             raise
         decider.commit(head + len(written))
+        if self.store.settings.machine_actions:
+            self.wake_consultation()
         decider.keep_snapshot_if_due()
         self._apply_retention_if_due()
         return observations.tickets_of(requests, errors, accepted, written, there, self.store.settings.classes)
@@ -414,3 +432,7 @@ class AgentRuntime:
     def _check_open(self) -> None:
         if self._closed is not None:
             raise StoreError(f"the agent on {self.store.backend.name} is closed: {self._closed}")
+
+
+def _nobody() -> None:
+    """Nobody is to be woken."""

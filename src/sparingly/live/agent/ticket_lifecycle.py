@@ -10,7 +10,16 @@ from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from sparingly.games import Game
 from sparingly.live.agent.errors import AgentError, ConflictError, UnknownTicketError, is_storable, shortened
-from sparingly.live.agent.ticket_records import ANNOUNCED, ANSWERED, OPEN, SKIPPED, UNKNOWN, WITHDRAWN, Label
+from sparingly.live.agent.ticket_records import (
+    ANNOUNCED,
+    ANSWERED,
+    CONSULTING,
+    OPEN,
+    SKIPPED,
+    UNKNOWN,
+    WITHDRAWN,
+    Label,
+)
 from sparingly.live.store import journal
 from sparingly.live.store.tables import features_dropped_upto, observations, passes, tickets
 
@@ -43,8 +52,13 @@ def find(connection: Connection, ticket_id: str) -> Any:
 
 
 def meaning(game: Game, classes: Sequence[Label], action: int, answer: Any) -> Meaning:
-    """What an answer means for the question that was asked, or for the cheapest that tells the class."""
-    asked = action if game.informative_mask[action] else labelling_action(game)
+    """What an answer means for the question that was asked, or for the cheapest that tells the class.
+
+    It is taken for the truth; what an expert says who may be wrong is heard elsewhere.
+    """
+    expert = game.expert(action)
+    is_question = game.informative_mask[action] and (expert is None or expert.gold)
+    asked = action if is_question else labelling_action(game)
     symbols = game.symbols(asked)
     for label, name in enumerate(classes):
         if type(answer) is type(name) and answer == name:
@@ -89,6 +103,8 @@ def answered(
         "expert": expert,
     }
     columns = {"status": ANSWERED, "symbol": said.symbol, "label": said.label, "expert": expert}
+    if row.status == CONSULTING:
+        columns["action"] = said.action
     return Change(event, {**columns, "until": None, "closed": now})
 
 
@@ -99,7 +115,7 @@ def closed(connection: Connection, row: Any, status: str, expert: str | None, no
     """
     if row.status == status:
         return None
-    if row.status in (ANSWERED, WITHDRAWN) or (row.status == ANNOUNCED and status != WITHDRAWN):
+    if row.status in (ANSWERED, WITHDRAWN) or (row.status in (ANNOUNCED, CONSULTING) and status != WITHDRAWN):
         raise ConflictError(f"ticket {row.id!r} is {row.status}: it cannot be {_CLOSED_AS[status]}")
     event = {"kind": status, "expert": expert}
     if status != WITHDRAWN:

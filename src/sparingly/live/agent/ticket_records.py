@@ -12,6 +12,8 @@ from sparingly.live.agent.errors import AgentError, checked_text
 Label = str | int | float | bool
 
 ANNOUNCED, OPEN, ANSWERED = "announced", "open", "answered"
+CONSULTING = "consulting"
+"""A machine was asked, and its answer is on the way: people are asked only if the agent says so then."""
 SKIPPED, UNKNOWN, WITHDRAWN = "skipped", "unknown", "withdrawn"
 
 
@@ -64,6 +66,11 @@ class Ticket(TicketRecord):
         How likely each class is held to be; calibrated where the strategy is `sparing`.
     numbers
         The numbers of the reason, by name.
+    status
+        "announced", "open" while a person is asked, or "consulting" while a machine is: the prediction is then what
+        would be announced if it did not answer.
+    asked
+        Who was asked so far, in this order, where experts have names.
 
     >>> ticket = Ticket("a", "dog", False, 1, "dog is likely enough")
     >>> ticket.prediction, ticket["asks"], dict(ticket)["why"]
@@ -77,6 +84,8 @@ class Ticket(TicketRecord):
     why: str
     probabilities: dict[Any, float] = field(default_factory=dict)
     numbers: dict[str, Any] = field(default_factory=dict)
+    status: str | None = None
+    asked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +135,39 @@ class Entry(TicketRecord):
     """What of it was erased: "payload", or "everything" that was observed."""
     probabilities: dict[Any, float] = field(default_factory=dict)
     numbers: dict[str, Any] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
+    """Who was asked so far, in this order, where experts have names."""
+    paid: float = 0.0
+    """What experts that were called have cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertCall(TicketRecord):
+    """What an expert was asked about a ticket, and what came of it.
+
+    Attributes
+    ----------
+    expert
+        Its name.
+    state
+        "due", "called", or how it ended: "answered", "no class", "timed out", ...
+    label
+        The class it named, if one.
+    price
+        What it cost; None while it is on the way.
+    detail
+        In words, why there is no class.
+    at, closed
+        When it was asked for, and when it ended.
+    """
+
+    expert: str
+    state: str
+    label: Label | None
+    price: float | None
+    detail: str | None
+    at: float
+    closed: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +233,10 @@ class Statistics(TicketRecord):
     """When the last of these observations came."""
     taught: int = 0
     """Labels that it was told without having asked: they cost nothing, and are in no other count."""
+    consulting: int = 0
+    """Tickets for which a machine's answer is on the way."""
+    bill: dict[str, float] = field(default_factory=dict)
+    """What each expert has cost, where experts have names; together the questions' cost."""
 
 
 def checked_payload(given: Any) -> Payload | None:

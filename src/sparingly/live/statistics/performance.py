@@ -10,24 +10,35 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.games import Game
-from sparingly.live.agent.ticket_records import ANSWERED, OPEN, SKIPPED, UNKNOWN, WITHDRAWN, Statistics
+from sparingly.live.agent.ticket_records import ANSWERED, CONSULTING, OPEN, SKIPPED, UNKNOWN, WITHDRAWN, Statistics
 from sparingly.live.statistics.ticket_counts import ANNOUNCED, DRAWN, Group, TicketCounts, merged
 
 ENOUGH = 30
 """So many questions left to chance, and the classes' shares are taken from them rather than from the predictions."""
 
 
-def statistics(ticket_counts: TicketCounts, game: Game) -> Statistics:
-    """How the agent has done up to now."""
+def statistics(ticket_counts: TicketCounts, game: Game, called: Mapping[str, float] | None = None) -> Statistics:
+    """How the agent has done up to now; `called` is what experts that were called have cost, by name."""
     groups = ticket_counts.total()
-    return replace(_summary(groups, _drawn_share(groups), game), taught=ticket_counts.taught)
+    summary = _summary(groups, _drawn_share(groups), game)
+    return replace(summary, taught=ticket_counts.taught, bill=_bill(groups, game, called or {}))
+
+
+def _bill(groups: Iterable[Group], game: Game, called: Mapping[str, float]) -> dict[str, float]:
+    """What each expert with a name has cost: those who were called, and people by the questions they were asked."""
+    bill = {expert.name: called.get(expert.name, 0.0) for expert in game.experts}
+    for group in groups:
+        expert = game.expert(group.action)
+        if expert is not None and group.asks and group.status != WITHDRAWN:
+            bill[expert.name] += group.number * expert.price
+    return bill
 
 
 def over_time(ticket_counts: TicketCounts, game: Game, points: int = 50) -> list[Statistics]:
@@ -74,9 +85,9 @@ def _summary(rows: Sequence[Group], rate: float, game: Game) -> Statistics:
         status[row.status] += row.number
     observations = sum(row.number for row in rows)
     asked = [row for row in rows if row.asks and row.status != WITHDRAWN]
-    announced = sum(row.number for row in rows if not row.asks)
+    announced = sum(row.number for row in rows if not row.asks and row.status != CONSULTING)
     prices = game.costs.max(axis=1)
-    questions_cost = float(sum(row.number * prices[row.action] for row in asked))
+    questions_cost = float(sum(row.number * prices[row.action] for row in asked) + sum(row.paid for row in rows))
     errors_cost = sample.cost / sample.weight * announced if sample.weight else (None if announced else 0.0)
     right = sample.right / sample.weight if sample.weight else None
     low, high = _wilson(right, sample.size) if right is not None else (None, None)
@@ -95,10 +106,18 @@ def _summary(rows: Sequence[Group], rate: float, game: Game) -> Statistics:
         accuracy_low=low,
         accuracy_high=high,
         sample=sample.size,
-        always_asking=observations * float(min(prices[a] for a in range(game.n_actions) if game.informative_mask[a])),
+        always_asking=observations * _price_of_asking(game),
         never_asking=_never_asking(rows, sample, game, observations),
         at=max((row.at for row in rows), default=None),
+        consulting=status[CONSULTING],
     )
+
+
+def _price_of_asking(game: Game) -> float:
+    """Of whoever knows the truth, where some of those who can be asked may be wrong."""
+    if game.noisy_experts and game.labelling_action is not None:
+        return float(game.costs[game.labelling_action].max())
+    return float(min(game.costs[a].max() for a in range(game.n_actions) if game.informative_mask[a]))
 
 
 def _sample(rows: Iterable[Group], rate: float, game: Game) -> _Sample:

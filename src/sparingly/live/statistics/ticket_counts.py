@@ -41,6 +41,8 @@ class Group(NamedTuple):
     """Of the squares of the same."""
     stands_for: float
     """Of 1 / p: the observations that they stand for."""
+    paid: float
+    """Of what experts that were called have cost."""
     at: float
     """When the last of them came."""
 
@@ -126,6 +128,7 @@ def merged(groups: Iterable[Group]) -> list[Group]:
                 weight=other.weight + group.weight,
                 squares=other.squares + group.squares,
                 stands_for=other.stands_for + group.stands_for,
+                paid=other.paid + group.paid,
                 at=max(other.at, group.at),
             )
         sums[key] = group
@@ -161,6 +164,7 @@ def _counted(connection: Connection, size: int, first: int, last: int) -> Iterat
             *(t.status, t.asks, t.action, t.prediction, t.label, known.label("chance"), t.at),
             cast(case((labelled, (1.0 - chance) / chance), else_=0.0), Double).label("weight"),
             cast(case((labelled, 1.0 / chance), else_=0.0), Double).label("stands_for"),
+            func.coalesce(t.paid, 0.0).label("paid"),
         )
         .where(and_(t.seq > first * size, t.seq <= (last + 1) * size))
         .subquery()
@@ -168,6 +172,6 @@ def _counted(connection: Connection, size: int, first: int, last: int) -> Iterat
     )
     keys = [one.block, one.status, one.asks, one.action, one.prediction, one.label, one.chance]
     squares = func.sum(one.weight * one.weight)
-    sums = [func.count(), func.sum(one.weight), squares, func.sum(one.stands_for), func.max(one.at)]
+    sums = [func.count(), func.sum(one.weight), squares, func.sum(one.stands_for), func.sum(one.paid), func.max(one.at)]
     for block, *group in connection.execute(select(*keys, *sums).group_by(*keys)):
         yield int(block), Group(*group)

@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
 
-from sparingly.live.agent.ticket_records import OPEN, WITHDRAWN
+from sparingly.live.agent.ticket_records import CONSULTING, OPEN, WITHDRAWN
 from sparingly.live.store import journal
-from sparingly.live.store.tables import features_dropped_upto, observations, payloads, snapshots, tickets
+from sparingly.live.store.tables import calls, features_dropped_upto, observations, payloads, snapshots, tickets
 
 PAYLOAD, EVERYTHING = "payload", "everything"
 """What of a ticket was erased: what people saw, or that and the features."""
@@ -55,6 +55,7 @@ def erase_payloads(connection: Connection, before: float) -> int:
     if numbers:
         connection.execute(delete(payloads).where(payloads.c.ticket.in_(numbers)))
         connection.execute(update(tickets).where(tickets.c.seq.in_(numbers)).values(erased=PAYLOAD))
+        connection.execute(update(calls).where(calls.c.ticket.in_(numbers)).values(detail=None))
     return len(numbers)
 
 
@@ -63,6 +64,7 @@ def _erase_row(connection: Connection, row: Any, now: float) -> None:
     connection.execute(update(observations).where(observations.c.ticket == row.seq).values(x=NO_FEATURES))
     columns: dict[str, Any] = {"erased": EVERYTHING, "digest": NO_FEATURES, "learned": None}
     columns |= {"probabilities": None, "numbers": None}
-    if row.status == OPEN:
+    connection.execute(update(calls).where(calls.c.ticket == row.seq).values(detail=None))
+    if row.status in (OPEN, CONSULTING):
         columns |= {"status": WITHDRAWN, "expert": None, "until": None, "closed": now}
     connection.execute(update(tickets).where(tickets.c.seq == row.seq).values(**columns))

@@ -22,7 +22,9 @@ from sparingly.live.store.journal import (
     CLASS_ADDED,
     CORRECTED,
     ERASED,
+    HEARD,
     OBSERVED,
+    PAID,
     REOPENED,
     TAUGHT,
     count_taught,
@@ -120,7 +122,7 @@ def _states_in_journal(connection: Connection) -> dict[int, tuple[str | None, in
             found[ticket] = (None, None)
         elif kind == CORRECTED:
             found[ticket] = (ANSWERED, label)
-        elif kind not in (ERASED, TAUGHT) and (kind != SKIPPED or expert is None):
+        elif kind not in (ERASED, TAUGHT, HEARD, PAID) and (kind != SKIPPED or expert is None):
             found[ticket] = (kind, label)
     return found
 

@@ -14,11 +14,13 @@ from sqlalchemy import Connection, Dialect, Table, and_, func, or_, select
 
 from sparingly.live.agent.features import Vector
 from sparingly.live.store.migrations import meta
-from sparingly.live.store.tables import journal, observations, taught
+from sparingly.live.store.tables import calls, journal, observations, taught
 
 OBSERVED, CORRECTED, REOPENED, ERASED, TAUGHT = "observed", "corrected", "reopened", "erased", "taught"
 CLASS_ADDED = "class added"
-"""The kinds of event; the others are the statuses that they lead to."""
+HEARD, PAID = "heard", "paid"
+"""The kinds of event; the others are the statuses that they lead to. "heard": an expert who may be wrong has answered,
+or has not, and the strategy has decided again; "paid": a call came too late for that, and was paid."""
 
 ADDED_CLASSES = "added_classes"
 """The key of the classes that were added in the table `meta`."""
@@ -41,10 +43,12 @@ class Event:
     """Of labels that nobody was asked for: the features and the class of each."""
     new_class: tuple[str, float] | None = None
     """The class that was added, and what a mistake about it costs."""
+    heard: tuple[tuple[int, int | None], ...] = ()
+    """Of an answer that may be wrong: (number of the expert, symbol or None) of this and of those before it."""
 
     @property
     def teaches(self) -> bool:
-        return self.symbol is not None
+        return self.symbol is not None and self.kind != HEARD
 
 
 _EVENTS = select(
@@ -116,9 +120,17 @@ def added_classes(connection: Connection) -> dict[int, tuple[str, float]]:
     return {} if value is None else {int(seq): (str(name), float(cost)) for seq, name, cost in json.loads(value)}
 
 
+def heard(connection: Connection, ticket: int, upto: int) -> tuple[tuple[int, int | None], ...]:
+    """What was heard of a ticket up to an event, in order: (number of the expert, symbol or None)."""
+    found = select(calls.c.number, calls.c.symbol).where(and_(calls.c.ticket == ticket, calls.c.event <= upto))
+    return tuple((int(number), symbol) for number, symbol in connection.execute(found.order_by(calls.c.place)))
+
+
 def _completed(connection: Connection, event: Event) -> Event:
     if event.kind == CLASS_ADDED:
         return replace(event, new_class=added_classes(connection)[event.seq])
+    if event.kind == HEARD:
+        return replace(event, heard=heard(connection, event.ticket, event.seq))
     if event.kind != TAUGHT:
         return event
     told = select(taught.c.x, taught.c.label).where(taught.c.event == event.seq).order_by(taught.c.place)

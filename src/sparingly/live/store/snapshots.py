@@ -71,7 +71,10 @@ def thin(connection: Connection, head: int, keep: int) -> None:
 
 def _drop_features(connection: Connection, upto: int) -> None:
     kept = select(tickets.c.seq).where(
-        and_(tickets.c.seq == observations.c.ticket, tickets.c.status.in_(["open", "answered", "skipped", "unknown"]))
+        and_(
+            tickets.c.seq == observations.c.ticket,
+            tickets.c.status.in_(["open", "consulting", "answered", "skipped", "unknown"]),
+        )
     )
     before = features_dropped_upto(connection)
     connection.execute(

@@ -75,6 +75,8 @@ tickets = Table(
     Column("probabilities", LargeBinary),
     Column("numbers", Text),
     Column("priority", Double),
+    Column("asked", Text),
+    Column("paid", Double),
 )
 Index(
     "open_questions",
@@ -117,6 +119,31 @@ taught = Table(
     Column("x", LargeBinary, nullable=False),
 )
 """Labels that nobody was asked for: what each event of the kind "taught" told."""
+
+calls = Table(
+    "calls",
+    metadata,
+    Column("ticket", _Place, primary_key=True, autoincrement=False),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, nullable=False),
+    Column("expert", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("until", Double),
+    Column("event", _Place),
+    Column("symbol", Integer),
+    Column("price", Double),
+    Column("detail", Text),
+    Column("closed", Double),
+)
+"""What experts who may be wrong, or who are machines, were asked about a ticket, one after the other, and said.
+
+`number` is that of the expert; the action that asks it has another one once a class was added."""
+
+calls_to_come = Index(
+    "calls_to_come", calls.c.ticket, sqlite_where=calls.c.closed.is_(None), postgresql_where=calls.c.closed.is_(None)
+)
+calls_by_expert = Index("calls_by_expert", calls.c.expert, calls.c.closed)
 
 passes = Table(
     "passes",
@@ -185,4 +212,13 @@ def _add_numbers(connection: Connection) -> None:
         connection.execute(text(f"ALTER TABLE tickets ADD COLUMN {name} {kind}"))
 
 
-MIGRATIONS = Migrations(_add_shown, _replace_indexes, _add_audit_outbox_and_erased, _add_taught, _add_numbers)
+def _add_calls(connection: Connection) -> None:
+    """Format 7 keeps what experts that are called were asked, and said."""
+    calls.create(connection)
+    connection.execute(text("ALTER TABLE tickets ADD COLUMN asked TEXT"))
+    connection.execute(text("ALTER TABLE tickets ADD COLUMN paid DOUBLE PRECISION"))
+
+
+MIGRATIONS = Migrations(
+    _add_shown, _replace_indexes, _add_audit_outbox_and_erased, _add_taught, _add_numbers, _add_calls
+)

@@ -88,6 +88,9 @@ class BackgroundDecider:
     def decide(self, X: Sequence[Vector]) -> list[Decision]:
         return self._follower.decide(X)
 
+    def hear(self, x: Vector, heard: Sequence[tuple[int, int | None]]) -> Decision:
+        return self._follower.hear(x, heard)
+
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self._follower.scores(X)
 

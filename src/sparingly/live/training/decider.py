@@ -106,6 +106,22 @@ class Learner:
         with one_thread():
             self.strategy.learn(x, action, self.strategy.game.symbols(action)[symbol])
 
+    def hear(self, x: Vector, heard: Sequence[tuple[int, int | None]]) -> Decision:
+        """Learn the last of the answers to an observation, if one came, and decide again with all of them.
+
+        They are (number of the expert, symbol or None), in the order asked.
+        """
+        game = self.strategy.game
+        asked = [game.n_outcomes + number for number, _ in heard]
+        if heard[-1][1] is not None:
+            self.learn(x, asked[-1], heard[-1][1])
+        told = [
+            (action, None if said is None else game.symbols(action)[said])
+            for action, (_, said) in zip(asked, heard, strict=True)
+        ]
+        with one_thread():
+            return self.strategy.decide(self.strategy.assess(x[None]), 0, told)
+
     def teach(self, event: Event) -> None:
         """Learn what an event tells, with one training."""
         X = np.stack([journal.vector(x, self.strategy.shape) for x, _ in event.told])
@@ -132,10 +148,13 @@ class Learner:
                 assert event.action is not None
                 assert event.symbol is not None
                 self.learn(self._features(event), event.action, event.symbol)
-            elif event.kind == journal.TAUGHT:
+            elif event.kind in (journal.TAUGHT, journal.HEARD):
                 self.decide(waiting, replayed=True)
                 waiting = []
-                self.teach(event)
+                if event.kind == journal.TAUGHT:
+                    self.teach(event)
+                else:
+                    self.hear(self._features(event), event.heard)
             elif event.new_class is not None:
                 self.decide(waiting, replayed=True)
                 waiting = []
@@ -160,6 +179,9 @@ class Decider(Protocol):
 
     def decide(self, X: Sequence[Vector]) -> list[Decision]:
         """Decide on the observations that will be written next, in this order; `commit` or `rollback` comes after."""
+
+    def hear(self, x: Vector, heard: Sequence[tuple[int, int | None]]) -> Decision:
+        """Decide again once answers were heard, or did not come; `commit` or `rollback` comes after."""
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         """How likely each class is held to be, `[block, class]`; changes nothing."""
@@ -211,6 +233,10 @@ class InlineDecider:
         decisions = self._learner.decide(X)
         self._seconds += time.perf_counter() - began
         return decisions
+
+    def hear(self, x: Vector, heard: Sequence[tuple[int, int | None]]) -> Decision:
+        assert self._learner is not None
+        return self._learner.hear(x, heard)
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self.strategy.scores(np.stack(X))
@@ -286,6 +312,10 @@ class FollowingDecider:
         assert self._strategy is not None
         return Learner(self._strategy).decide(X)
 
+    def hear(self, x: Vector, heard: Sequence[tuple[int, int | None]]) -> Decision:
+        assert self._strategy is not None
+        return Learner(self._strategy).hear(x, heard)
+
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self.strategy.scores(np.stack(X))
 
@@ -333,6 +363,9 @@ class SharedDecider:
 
     def decide(self, X: Sequence[Vector]) -> list[Decision]:
         return self._current.decide(X)
+
+    def hear(self, x: Vector, heard: Sequence[tuple[int, int | None]]) -> Decision:
+        return self._current.hear(x, heard)
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self._current.scores(X)

@@ -1,0 +1,271 @@
+"""Calls experts beside the agent, so that no call of the agent waits for them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from sparingly.experts import ExpertReply, MachineExpert
+from sparingly.experts.machine_expert import INTERRUPTED, OVER_BUDGET
+from sparingly.live.agent.errors import AgentError, StoreError
+from sparingly.live.consultation import calls
+from sparingly.live.consultation.calls import CALLED, DUE, NOT_NEEDED, PendingCall
+from sparingly.live.consultation.heard_answers import hear_calls
+
+if TYPE_CHECKING:
+    from sparingly.live.agent.agent_settings import AgentSettings
+    from sparingly.live.agent.runtime import AgentRuntime
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 8
+"""Replies that are taken in one transaction: each is decided on while observations wait."""
+UNDER_WAY_SECONDS = 600.0
+"""For how long another process takes a call to be under way, unless it hears more of it."""
+CLOSE_SECONDS = 10.0
+"""How long closing waits for calls that are under way; the rest is cut off."""
+RETRY_SECONDS = 1.0
+
+
+class Pace:
+    """At most so many calls a minute: a token bucket that holds those of ten seconds, one at least.
+
+    >>> pace = Pace(60.0, now=0.0)
+    >>> pace.take(20, now=0.0), pace.take(20, now=2.0), pace.wait(now=2.0)
+    (10, 2, 1.0)
+    """
+
+    def __init__(self, per_minute: float | None, now: float) -> None:
+        self._rate = None if per_minute is None else per_minute / 60
+        self._most = 0.0 if self._rate is None else max(1.0, 10 * self._rate)
+        self._held, self._at = self._most, now
+
+    def take(self, wanted: int, now: float) -> int:
+        """How many of the calls that are wanted may be made now."""
+        if self._rate is None:
+            return wanted
+        self._held = min(self._most, self._held + (now - self._at) * self._rate)
+        self._at = now
+        taken = min(wanted, int(self._held))
+        self._held -= taken
+        return taken
+
+    def wait(self, now: float) -> float:
+        """After how many seconds one more may be made."""
+        if self._rate is None or self._held >= 1:
+            return 0.0
+        return max(0.0, (1 - self._held) / self._rate - (now - self._at))
+
+
+class _Desk:
+    """One expert: the threads that call it, and the calls that they have."""
+
+    def __init__(
+        self, machine: MachineExpert, finished: deque[tuple[PendingCall, ExpertReply]], wake: threading.Event
+    ) -> None:
+        self.machine = machine
+        self.pace = Pace(machine.limits.per_minute, time.monotonic())
+        self.under_way: dict[tuple[int, int], PendingCall] = {}
+        self._finished, self._wake = finished, wake
+        self._waiting: SimpleQueue[PendingCall | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def free(self) -> int:
+        return self.machine.limits.concurrent - len(self.under_way)
+
+    def call(self, call: PendingCall) -> None:
+        self.under_way[call.ticket, call.place] = call
+        if len(self._threads) < min(self.machine.limits.concurrent, len(self.under_way)):
+            thread = threading.Thread(target=self._work, name=f"expert {self.machine.name}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._waiting.put(call)
+
+    def close(self) -> None:
+        for _ in self._threads:
+            self._waiting.put(None)
+        self.machine.close()
+
+    def _work(self) -> None:
+        while (call := self._waiting.get()) is not None:
+            reply = self.machine.ask(call.inquiry)
+            self._finished.append((call, reply))
+            self._wake.set()
+
+
+class Consultation:
+    """Makes the calls that are due, and takes what they bring.
+
+    A call is marked in the database before it is made, and what it brought is written with what the agent decides
+    then. So after a crash it is known which calls may have been paid: they are not made again, unless the expert is
+    repeatable.
+
+    Parameters
+    ----------
+    runtime
+        Of the agent.
+    machines
+        The experts that can be called.
+    """
+
+    def __init__(self, runtime: AgentRuntime, machines: Sequence[MachineExpert]) -> None:
+        check_machines(runtime.store.settings, machines)
+        self._runtime = runtime
+        self._finished: deque[tuple[PendingCall, ExpertReply]] = deque()
+        self._woken = threading.Event()
+        self._closing = threading.Event()
+        self._desks = {one.name: _Desk(one, self._finished, self._woken) for one in machines}
+        self._is_shared = runtime.store.backend.is_shared
+        self._is_first = True
+        self._thread = threading.Thread(target=self._run, name="sparingly-consultation", daemon=True)
+        self._woken.set()
+        self._thread.start()
+
+    def wake(self) -> None:
+        """There are new calls."""
+        self._woken.set()
+
+    def close(self) -> None:
+        """Make no more calls; those under way may end, for a while."""
+        self._closing.set()
+        self._woken.set()
+        self._thread.join(timeout=CLOSE_SECONDS + 5)
+        for desk in self._desks.values():
+            desk.close()
+
+    def _run(self) -> None:
+        wait: float | None = 0.0
+        while not self._closing.is_set():
+            self._woken.wait(wait)
+            self._woken.clear()
+            wait = self._try_turn()
+        deadline = time.monotonic() + CLOSE_SECONDS
+        while any(desk.under_way for desk in self._desks.values()) and time.monotonic() < deadline:
+            self._woken.wait(0.1)
+            self._woken.clear()
+            if self._runtime.is_closed:
+                return
+            self._try_turn()
+
+    def _try_turn(self) -> float | None:
+        """Take what has come, make what is due; the seconds until there may be more to do, None for a call to come."""
+        try:
+            return self._turn()
+        except StoreError as error:
+            if not self._runtime.is_closed:
+                log.warning("experts wait: %s", error)
+        except Exception:
+            log.exception("experts wait")
+        self._runtime.rollback_decider()
+        return RETRY_SECONDS
+
+    def _turn(self) -> float | None:
+        replies = [self._finished[i] for i in range(min(AT_ONCE, len(self._finished)))]
+        runtime = self._runtime
+        with runtime.lock, runtime.writing() as connection:
+            cut_off = self._cut_off(connection)
+            if replies or cut_off:
+                hear_calls(runtime, [*replies, *cut_off], connection)
+            claimed, over_budget = ([], []) if self._closing.is_set() else self._claim(connection)
+            if over_budget:
+                hear_calls(runtime, over_budget, connection)
+        self._is_first = False
+        for call, _ in replies:
+            self._finished.popleft()
+            self._desks[call.expert].under_way.pop((call.ticket, call.place), None)
+        for call in claimed:
+            self._desks[call.expert].call(call)
+        if replies:
+            with runtime.lock:
+                runtime.decider.keep_snapshot_if_due()
+        return 0.0 if self._finished or over_budget else self._wait(bool(replies))
+
+    def _wait(self, has_freed: bool) -> float | None:
+        """Until when nothing is to be done but what wakes this thread."""
+        now = time.monotonic()
+        waits = [wait for desk in self._desks.values() if desk.free > 0 and (wait := desk.pace.wait(now)) > 0]
+        if has_freed:
+            return 0.0
+        if self._is_shared:
+            waits.append(UNDER_WAY_SECONDS / 10)
+        return min(waits, default=None)
+
+    def _cut_off(self, connection: Connection) -> list[tuple[PendingCall, ExpertReply]]:
+        """The calls that a crash has cut off: made again if that does no harm, else taken for paid and lost."""
+        if not (self._is_first or self._is_shared):
+            return []
+        now = self._runtime.clock()
+        if self._is_shared:
+            mine = [call for desk in self._desks.values() for call in desk.under_way.values()]
+            calls.renew(connection, mine, now + UNDER_WAY_SECONDS)
+        lost = []
+        for row in calls.cut_off(connection, now if self._is_shared else None):
+            desk = self._desks.get(row.expert)
+            if desk is None:
+                continue
+            if desk.machine.repeatable:
+                calls.mark(connection, row, state=DUE, until=None)
+            else:
+                lost.append((row, desk.machine.silent(INTERRUPTED, "the process that called it ended meanwhile")))
+        return lost
+
+    def _claim(self, connection: Connection) -> tuple[list[PendingCall], list[tuple[Any, ExpertReply]]]:
+        """Mark the calls that are made now; and those that are not made, since the money is spent."""
+        claimed: list[Any] = []
+        over_budget: list[tuple[Any, ExpertReply]] = []
+        now, settings = self._runtime.clock(), self._runtime.store.settings
+        for name, desk in self._desks.items():
+            if desk.free < 1:
+                continue
+            rows = calls.to_come(connection, name, desk.free)
+            for row in rows:
+                if not calls.is_waited_for(row, settings):
+                    calls.mark(connection, row, state=NOT_NEEDED, price=0.0, closed=now)
+            wanted = [row for row in rows if calls.is_waited_for(row, settings)]
+            affordable = self._affordable(connection, desk, now) if wanted else 0
+            over_budget += [
+                (row, desk.machine.silent(OVER_BUDGET, f"{desk.machine.limits.cost_per_day:g} a day are spent", 0.0))
+                for row in wanted[affordable:]
+            ]
+            wanted = wanted[:affordable]
+            made = wanted[: desk.pace.take(len(wanted), time.monotonic())]
+            for row in made:
+                calls.mark(connection, row, state=CALLED, until=now + UNDER_WAY_SECONDS)
+            claimed += made
+        return calls.read(connection, claimed, settings) if claimed else [], over_budget
+
+    def _affordable(self, connection: Connection, desk: _Desk, now: float) -> int:
+        """How many more calls the money of a day allows, those under way counted as they are expected to cost."""
+        most, price = desk.machine.limits.cost_per_day, desk.machine.expert.price
+        if most is None:
+            return desk.free
+        left = most - calls.spent(connection, desk.machine.name, now) - price * len(desk.under_way)
+        return max(0, int(left / price + 1e-9)) if price > 0 else (desk.free if left > 0 else 0)
+
+
+def check_machines(settings: AgentSettings, machines: Sequence[MachineExpert]) -> None:
+    """The experts that are given are the agent's own, and are machines there, too."""
+    told: Mapping[str, Any] = {name: is_machine for name, _, _, _, is_machine in settings.experts}
+    for one in machines:
+        if not told.get(one.name):
+            known = ", ".join(name for name, is_machine in told.items() if is_machine) or "none"
+            raise AgentError(f"{one.name!r} is no expert that this agent calls: there is {known}")
+
+
+def started_consultation(runtime: AgentRuntime, machines: Sequence[MachineExpert]) -> Consultation:
+    """A consultation at work; the agent is closed if these are not its experts."""
+    try:
+        consultation = Consultation(runtime, machines)
+    except AgentError as error:
+        runtime.close(str(error))
+        raise
+    runtime.wake_consultation = consultation.wake
+    return consultation
