@@ -165,8 +165,7 @@ def told(task: Task, *, whole: bool) -> list[str]:
     if task.encoder is not None:
         columns = [f"column {name!r} is read as text" for name in text_columns(data)] or ["texts"]
         lines += [f"{column}, encoder {task.encoder}" for column in columns]
-    said = costs_in_words(data.classes, task.costs, task.query_cost)
-    lines.append(f"{said.rpartition('; ')[0]}; experts {', '.join(task.expert)}" if task.expert else said)
+    lines.append(costs_in_words(data.classes, task.costs, task.query_cost, task.expert))
     if whole or task.order == "file":
         orders = {"shuffle": "in random order, another for each seed (--order file keeps it)", "file": "in their order"}
         lines.append(f"{played_rows(task, data):,} rows are played {orders[task.order]}, the others are held out")

@@ -16,7 +16,7 @@ MOST_CLASSES = 20
 Matrix = Sequence[Sequence[float]]
 
 
-def costs_in_words(classes: Sequence[str], costs: Matrix | None, query_cost: float) -> str:
+def costs_in_words(classes: Sequence[str], costs: Matrix | None, query_cost: float, experts: Sequence[str] = ()) -> str:
     """What the costs say with the names of the classes, so that a matrix the wrong way round is noticed.
 
     >>> costs_in_words(["ham", "spam"], [[0, 5], [1, 0]], 1)
@@ -27,7 +27,7 @@ def costs_in_words(classes: Sequence[str], costs: Matrix | None, query_cost: flo
     'announcing a when it is b costs 5, announcing b when it is c costs 5, announcing c when it is d costs 5, \
 every other wrong announcement 1; a question costs 0.5'
     """
-    price = f"; a question costs {query_cost:g}"
+    price = f"; experts {', '.join(experts)}" if experts else f"; a question costs {query_cost:g}"
     if costs is None:
         return f"a wrong announcement costs 1{price}"
     matrix = np.asarray(costs, dtype=float)

@@ -198,10 +198,16 @@ def _advice(table: str, dataset: str, part: Any, curves: Any) -> Advice:
         dataset=dataset,
         rows=length,
         seeds=int(part["seed"].nunique()),
-        costs=costs_in_words(classes, stated, float(first["query_cost"])),
+        costs=costs_in_words(classes, stated, float(first["query_cost"]), _experts(first)),
         spent=tuple(spent),
         early=_early(asked["t"].to_numpy(), asked["questions"].to_numpy(), length),
     )
+
+
+def _experts(run: Any) -> list[str]:
+    """The experts that have names, each with its price."""
+    told = run.get("experts")
+    return [f"{one['name']} at {one['price']:g}" for one in json.loads(told)] if isinstance(told, str) else []
 
 
 def _early(t: NDArray[Any], questions: NDArray[Any], length: int) -> tuple[int, float, float]:

@@ -212,8 +212,8 @@ def _digest_of(results: Results, study: Study) -> Digest:
             runs.append(columns | {name: value for name, value in told.items() if name not in columns})
             scores.extend(columns | {"labels": labels, "f1": f1} for labels, _, f1 in record.f1[:-1])
             curves.setdefault(key, []).append(np.cumsum(record.rounds["regret"]))
-            cost, asked = record.rounds["cost"], record.asked
-            costs.setdefault(key, []).append(np.cumsum([cost, np.where(asked, cost, 0), asked], axis=1))
+            cost, paid = record.rounds["cost"], record.paid
+            costs.setdefault(key, []).append(np.cumsum([cost, paid, record.asked], axis=1))
     return Digest(pd.DataFrame(runs), _regret_curves(curves), _f1_curves(scores), _cost_curves(costs))
 
 

@@ -78,6 +78,12 @@ class Record:
     def n_classes(self) -> int:
         return len(self.counts[0])
 
+    @property
+    def paid(self) -> NDArray[np.float64]:
+        """What was paid for questions in each round."""
+        found: NDArray[np.float64] = self.rounds.get("paid", np.where(self.asked, self.rounds["cost"], 0.0))
+        return found
+
     def to_bytes(self) -> bytes:
         """The record as a Parquet file."""
         import pyarrow as pa
@@ -142,15 +148,14 @@ class Record:
             "regret": self.regret,
             "cost": float(self.rounds["cost"].sum()),
             "queries": self.queries,
-            "paid": float(self.rounds["cost"][self.asked].sum()),
+            "paid": float(self.paid.sum()),
             "errors": int(announced.sum() - np.trace(announced)),
             "f1": self.f1[-1][2] if self.f1 else float("nan"),
             "seconds": self.time.get("total", float("nan")),
             "cpu_seconds": self.time.get("cpu", float("nan")),
         }
         if self.experts:
-            paid, cost = (float(self.rounds[name].sum()) for name in ("paid", "cost"))
-            row |= {"paid": paid, "mistakes": cost - paid, "experts": json.dumps(self.experts)}
+            row |= {"mistakes": float((self.rounds["cost"] - self.paid).sum()), "experts": json.dumps(self.experts)}
             row |= {f"asked {expert['name']}": expert["asked"] for expert in self.experts}
             row["decided"] = json.dumps(self.decided())
         if self.n_classes == 2:
