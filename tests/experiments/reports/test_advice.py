@@ -18,7 +18,7 @@ COSTS = ((0.0, 10.0), (1.0, 0.0))
 PLAYERS = {
     "never_ask start=0": Player(strategy="never_ask", options={"start": 0}),
     "never_ask": Player(strategy="never_ask"),
-    "always_ask": Player(strategy="always_ask", options={"epochs": 1}, label="always_ask"),
+    "always_ask epochs=1": Player(strategy="always_ask", options={"epochs": 1}),
 }
 
 
@@ -64,7 +64,7 @@ def test_a_true_never_asks_no_question_and_is_beside_the_others(played):
     never = spent["never_ask start=0"]
     assert never.questions == 0
     assert [(mistake.announced, mistake.true) for mistake in never.mistakes] == [("malignant", "benign")]
-    assert advice.best.name == "always asking"
+    assert advice.best.name == "always asking (epochs=1)"
     assert "never asking" in advice.headline
     assert spent["never_ask"].name == "20 labels, then the commonest"
 
@@ -73,13 +73,14 @@ def test_the_words_say_what_to_do(played):
     advice, _ = played
     best = advice.best
     assert advice.headline.startswith(
-        "On this stream of 170 rows, with these costs, always asking would have cost 34: 34 for 170 questions; never"
+        "On this stream of 170 rows, with these costs, always asking (epochs=1) would have cost 34: "
+        "34 for 170 questions; never"
     )
     assert advice.verdict.startswith("Ask about every row (cheaper than ")
     assert advice.costs.startswith("announcing benign when it is malignant costs 10, announcing malignant when it is")
     lines = list(in_text(advice))
     assert lines[2].split()[:3] == ["strategy", "total", "cost"]
-    assert lines[3].split()[:3] == ["always", "asking", "34"]
+    assert lines[3].split()[:3] == ["always", "asking", "(epochs=1)"]
     assert len({len(line) for line in lines[2:]}) == 1
     assert best.kinds == ""
 

@@ -26,7 +26,6 @@ NAMES = {
     "never_ask start=0": "never asking",
     "never_ask": "20 labels, then the commonest",
 }
-ALWAYS, NEVER, OURS = "always_ask", "never_ask start=0", "sparing"
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,19 @@ class Spent:
 
     @property
     def name(self) -> str:
-        return NAMES.get(self.label, self.label)
+        """What the strategy is called here, and its options."""
+        first, _, options = self.label.partition(" ")
+        if self.label in NAMES or first not in NAMES:
+            return NAMES.get(self.label, self.label)
+        return f"{NAMES[first]} ({options})"
+
+    @property
+    def asks_always(self) -> bool:
+        return self.label.startswith("always_ask")
+
+    @property
+    def asks_never(self) -> bool:
+        return self.label == "never_ask start=0"
 
     @property
     def cost(self) -> float:
@@ -143,7 +154,7 @@ class Advice:
         told = [f"{amount(best.paid)} for {amount(best.questions)} questions"] if best.questions else []
         if best.wrong:
             told.append(f"{amount(best.for_mistakes)} for mistakes ({best.kinds})")
-        others = [one for one in self.spent[1:] if one.label in (OURS, ALWAYS, NEVER)]
+        others = [one for one in self.spent[1:] if one.asks_always or one.asks_never or one.label == "sparing"]
         beside = ", ".join(f"{one.name} {amount(one.cost)}" for one in others)
         return (
             f"On this stream of {self.rows:,} rows, with these costs, {best.name} would have cost {amount(best.cost)}: "
@@ -154,9 +165,9 @@ class Advice:
     def verdict(self) -> str:
         """Which to take, how sure that is, and how many questions to expect."""
         best, sure = self.best, self._sure()
-        if best.label == ALWAYS:
+        if best.asks_always:
             return f"Ask about every row{sure}: nothing that learns was cheaper on this stream."
-        if best.label == NEVER:
+        if best.asks_never:
             return f"Never ask{sure}: at this price no question pays on this stream."
         rows, first, later = self.early
         return (
