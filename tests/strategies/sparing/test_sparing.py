@@ -399,3 +399,16 @@ def test_expected_costs_do_not_depend_on_the_block(n_classes: int) -> None:
         assert [alone[name][0] for name in ("risk", "value", "price")] == [
             together[name][row] for name in ("risk", "value", "price")
         ]
+
+
+def test_expected_costs_are_the_same_with_and_without_the_matrix_product() -> None:
+    expectation = ExpectedCosts(sp.label_efficient(costs=[[0, 2, 3], [1, 0, 3], [1, 2, 0]]))
+    members = torch.rand(4, 10, 3, generator=torch.Generator().manual_seed(0)).softmax(2)
+    quick = expectation(members)
+    assert expectation._mistakes is not None
+    expectation._mistakes = None
+    whole = expectation(members)
+    for name in ("risk", "value", "price"):
+        assert np.allclose(quick[name], whole[name], atol=1e-6)
+    assert quick["cheapest"] == whole["cheapest"]
+    assert ExpectedCosts(sp.label_efficient(costs=[[0, 1, 1], [1, 0, 2], [1, 1, 0]]))._mistakes is None

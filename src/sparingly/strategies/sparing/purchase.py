@@ -65,6 +65,10 @@ class ExpectedCosts:
         """The cheapest action that tells the truth, if there is one."""
         self.costs = torch.from_numpy(game.costs[:n].astype(np.float32))
         """Of announcing each class where each is true, `[class, class]`."""
+        mistakes = self.costs.amax(0)
+        alike = torch.equal(self.costs, mistakes * (1 - torch.eye(n)))
+        self._mistakes = mistakes if alike else None
+        """Of a mistake where each class is true, if it is the same whatever is announced."""
         self.unit = float(game.costs[:n].max() - game.costs[:n].min())
         """The largest cost of a mistake."""
         asked = n if self.expert is None else self.expert
@@ -78,8 +82,8 @@ class ExpectedCosts:
         mean, less the mean of what it would be by each alone.
         """
         mean = _mean(members)
-        risk, cheapest = _product(mean, self.costs.T).min(1)
-        informed = _mean(_product(members.flatten(0, 1), self.costs.T).amin(1).view(len(members), -1))
+        risk, cheapest = self._expected(mean).min(1)
+        informed = _mean(self._expected(members.flatten(0, 1)).amin(1).view(len(members), -1))
         return {
             "probability": mean,
             "cheapest": cheapest.tolist(),
@@ -87,6 +91,17 @@ class ExpectedCosts:
             "value": (risk - informed).clamp(min=0).tolist(),
             "price": _product(mean, self._price[:, None])[:, 0].tolist(),
         }
+
+    def _expected(self, P: Tensor) -> Tensor:
+        """What announcing each class is expected to cost, `[block, class]`, under probabilities `[block, class]`.
+
+        Where a mistake costs the same whatever is announced, no matrix product is needed: with very many classes it
+        would take most of the time.
+        """
+        if self._mistakes is None:
+            return _product(P, self.costs.T)
+        weighed = P * self._mistakes
+        return weighed.sum(1, keepdim=True) - weighed
 
     def outcome(self, symbol: int) -> int:
         """The class that the expert's symbol (its index) stands for."""
