@@ -26,6 +26,7 @@ from sparingly.live.agent.agent_settings import (
 from sparingly.live.agent.features import given_encoder, rows
 from sparingly.live.agent.leases import Lending
 from sparingly.live.agent.observations import ObserveCall
+from sparingly.live.agent.queries import AgentQueries
 from sparingly.live.agent.runtime import AgentRuntime
 from sparingly.live.agent.ticket_lifecycle import closed
 from sparingly.live.agent.ticket_records import (
@@ -433,6 +434,11 @@ class Agent:
     @property
     def settings(self) -> AgentSettings:
         return self._runtime.store.settings
+
+    @property
+    def queries(self) -> AgentQueries:
+        """What else can be read of it: a search in its tickets, and all about one of them."""
+        return self._runtime.queries
 
     @property
     def learns(self) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Text, and_, case, cast, exists, func, or_, select
 
 from sparingly.games import Game
 from sparingly.live.agent import leases, observations, ticket_lifecycle
 from sparingly.live.agent.agent_settings import AgentSettings
+from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.ticket_records import (
     ANSWERED,
     OPEN,
@@ -21,13 +23,18 @@ from sparingly.live.agent.ticket_records import (
     Label,
     Statistics,
     Ticket,
+    TicketDetails,
+    TicketEvent,
     Waiting,
+    read_payload,
 )
 from sparingly.live.consultation import calls
 from sparingly.live.statistics.performance import over_time, statistics
 from sparingly.live.statistics.ticket_counts import TicketCounts
+from sparingly.live.store.journal import vector
 from sparingly.live.store.store import Store
-from sparingly.live.store.tables import tickets
+from sparingly.live.store.tables import journal, payloads, tickets
+from sparingly.live.store.tables import observations as kept
 
 
 class AgentQueries:
@@ -96,6 +103,61 @@ class AgentQueries:
         with self._reading() as connection:
             return list(self._entries(connection, select(tickets).order_by(tickets.c.seq.desc()).limit(limit)))
 
+    def search(
+        self,
+        *,
+        text: str | None = None,
+        status: str | None = None,
+        expert: str | None = None,
+        label: Label | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> list[Entry]:
+        """Tickets, newest first, of a status, an expert, a class; `text` is in the id or in what a person sees.
+
+        The class is what was answered, or the prediction where nothing was; `before` a ticket's id gives older ones.
+        """
+        query = select(tickets).order_by(tickets.c.seq.desc()).limit(limit)
+        if status is not None:
+            query = query.where(tickets.c.status == status)
+        if expert is not None:
+            query = query.where(tickets.c.expert == expert)
+        if label is not None:
+            query = query.where(func.coalesce(tickets.c.label, tickets.c.prediction) == self._number_of(label))
+        with self._reading() as connection:
+            if text:
+                query = query.where(contains(text, connection.dialect.name))
+            if before is not None:
+                query = query.where(tickets.c.seq < ticket_lifecycle.find(connection, before).seq)
+            return list(self._entries(connection, query))
+
+    def details(self, ticket_id: str) -> TicketDetails:
+        """A ticket with what a person sees of it, as far as it was not erased, and everything that happened to it."""
+        classes, now = self._settings.classes, self._clock()
+        with self._reading() as connection:
+            row = ticket_lifecycle.find(connection, ticket_id)
+            seen = connection.execute(select(payloads).where(payloads.c.ticket == row.seq)).first()
+            x = connection.execute(select(kept.c.x).where(kept.c.ticket == row.seq)).scalar()
+            happened = select(journal).where(journal.c.ticket == row.seq).order_by(journal.c.seq)
+            events = [
+                TicketEvent(event.at, event.kind, event.expert, None if event.label is None else classes[event.label])
+                for event in connection.execute(happened)
+            ]
+        return TicketDetails(
+            entry=entry_of(row, self._settings, self._settings.game),
+            payload=None if seen is None else read_payload(seen),
+            features=tuple(vector(x, (-1,)).tolist()) if x else None,
+            holder=row.expert if row.status == OPEN and row.until is not None and row.until >= now else None,
+            events=tuple(events),
+        )
+
+    def _number_of(self, label: Label) -> int:
+        """The number of a class; a command line or a page knows only its text."""
+        names = [str(name) for name in self._settings.classes]
+        if str(label) not in names:
+            raise AgentError(f"there is no class {str(label)[:60]!r}")
+        return names.index(str(label))
+
     def stats(self) -> Statistics:
         with self._reading() as connection:
             self._ticket_counts.update(connection)
@@ -135,6 +197,20 @@ class AgentQueries:
     def _entries(self, connection: Connection, query: Any) -> Iterator[Entry]:
         game = self._settings.game
         return (entry_of(row, self._settings, game) for row in connection.execute(query))
+
+
+def contains(text: str, dialect: str) -> ColumnElement[bool]:
+    """Whether a ticket's id, or the text or fields that a person sees, have this in them, in capitals or not."""
+    if dialect == "postgresql":
+        words: ColumnElement[str] = func.convert_from(payloads.c.content, "UTF8")
+    else:
+        words = cast(payloads.c.content, Text)
+    seen = func.lower(case((payloads.c.kind != "image", words), else_=""))
+    # Fields are kept as JSON, which spells some letters in its own way.
+    spellings = {text.lower(), json.dumps(text.lower())[1:-1]}
+    within = or_(*(seen.contains(one, autoescape=True) for one in spellings))
+    found = exists().where(and_(payloads.c.ticket == tickets.c.seq, within))
+    return or_(func.lower(tickets.c.id).contains(text.lower(), autoescape=True), found)
 
 
 def entry_of(row: Any, settings: AgentSettings, game: Game) -> Entry:

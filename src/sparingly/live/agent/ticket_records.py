@@ -171,6 +171,28 @@ class ExpertCall(TicketRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class TicketEvent(TicketRecord):
+    """Something that happened to a ticket: when, what, by whom, and the class that was told."""
+
+    at: float
+    what: str
+    who: str | None
+    label: Label | None
+
+
+@dataclass(frozen=True, slots=True)
+class TicketDetails(TicketRecord):
+    """All about one ticket; what was erased, or dropped since it is old, is None."""
+
+    entry: Entry
+    payload: Payload | None
+    features: tuple[float, ...] | None
+    holder: str | None
+    """Who has the question now."""
+    events: tuple[TicketEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting(TicketRecord):
     """An open question: since when, why, and who has it now, if anyone."""
 

@@ -19,6 +19,7 @@ from sparingly.live.service.routes import (
     observing_routes,
     page_routes,
     reading_routes,
+    ticket_routes,
 )
 from sparingly.live.service.service import Service
 from sparingly.live.service.service_limits import ServiceLimits
@@ -63,7 +64,7 @@ def create_app(
     )
     app.state.service = service
     error_responses.install(app)
-    ours = (observing_routes, answering_routes, reading_routes, admin_routes, health_routes, page_routes)
+    ours = (observing_routes, answering_routes, reading_routes, ticket_routes, admin_routes, health_routes, page_routes)
     for routes in ours:
         # As they are: an included router takes part of each call's time anew, a fifth of a single observation's.
         app.router.routes.extend(routes.router.routes)

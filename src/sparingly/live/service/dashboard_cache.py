@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.ticket_records import Entry, Statistics
 from sparingly.live.service.agent_directory import Agents
+from sparingly.live.service.alerts import Alert, alerts_of
 from sparingly.live.service.page.plain_reasons import plain_reason
 
 SHARE, LONGEST = 4.0, 10.0
@@ -49,9 +51,11 @@ class DashboardCache:
         agent = self._agents.get(name)
 
         def draw() -> dict[str, Any]:
+            told = agent.stats()
             return {
                 "events": agent.count_events(),
-                "statistics": dict(agent.stats()),
+                "statistics": dict(told),
+                "alerts": [asdict(alert) for alert in self._alerts(name, agent, told)],
                 "over_time": [dict(point) for point in agent.over_time(60)],
                 "experts": [dict(one) for one in agent.experts()],
                 "recent": [recent_out(entry) for entry in agent.recent(12)],
@@ -59,6 +63,17 @@ class DashboardCache:
             }
 
         return self._remembered("dashboard", name, draw)  # type: ignore[no-any-return]
+
+    def alerts(self, name: str) -> list[Alert]:
+        """What an admin should know of an agent now."""
+        agent = self._agents.get(name)
+        told = self.statistics(name)
+        return self._remembered("alerts", name, lambda: self._alerts(name, agent, told))  # type: ignore[no-any-return]
+
+    def _alerts(self, name: str, agent: Agent, told: Statistics) -> list[Alert]:
+        oldest = next((question.at for question in agent.waiting(1)), None) if told.open else None
+        state = self._agents.registry.find(name).state
+        return list(alerts_of(state, agent.settings.limits, told, oldest, time.time()))
 
     def _remembered(self, what: str, name: str, compute: Any) -> Any:
         with self._lock:

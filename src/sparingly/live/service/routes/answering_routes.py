@@ -202,7 +202,7 @@ def question_out(agent: Agent, question: Question, reveal: str) -> Json:
         "choices": list(question.choices),
         "features": list(question.features),
         "feature_names": list(names) if names is not None else None,
-        "payload": _payload_out(question.payload),
+        "payload": payload_out(question.payload),
         "expert": question.expert,
         "until": question.until,
         "seconds_left": _seconds_left(question),
@@ -223,7 +223,7 @@ def _seconds_left(question: Question) -> float | None:
     return None if question.until is None else max(0.0, question.until - time.time())
 
 
-def _payload_out(payload: Payload | None) -> Json | None:
+def payload_out(payload: Payload | None) -> Json | None:
     if payload is None:
         return None
     content: Any = payload.content

@@ -25,6 +25,8 @@ async def home(request: Request, here: Here) -> Response:
     if who is None:
         return RedirectResponse("/sign-in", 303)
     names = [name for name in await here.call(here.agents.names) if who.may_use(name)]
+    if not names and who.role == ADMIN and who.agents is None:
+        return RedirectResponse("/admin/agents", 303)
     if not names or who.role in (PRODUCER, HOST):
         return render("empty.html", request, names=names)
     view = "dashboard" if who.role == ADMIN else "answer"
@@ -86,6 +88,36 @@ async def dashboard_page(agent: Name, request: Request, here: Here) -> Response:
     return await _agent_page("dashboard.html", (ADMIN,), agent, request, here)
 
 
+@router.get("/agents/{agent}/tickets")
+async def tickets_page(agent: Name, request: Request, here: Here) -> Response:
+    return await _agent_page("tickets.html", (ADMIN,), agent, request, here)
+
+
+@router.get("/agents/{agent}/settings")
+async def settings_page(agent: Name, request: Request, here: Here) -> Response:
+    return await _agent_page("settings.html", (ADMIN,), agent, request, here)
+
+
+@router.get("/admin/agents")
+async def agents_page(request: Request, here: Here) -> Response:
+    return await _service_page("agents.html", request, here)
+
+
+@router.get("/admin/people")
+async def people_page(request: Request, here: Here) -> Response:
+    return await _service_page("people.html", request, here)
+
+
+async def _service_page(template: str, request: Request, here: Service) -> Response:
+    """A page about the whole service, for admins whose token is not limited to agents."""
+    who = person(request)
+    if who is None:
+        return RedirectResponse("/sign-in", 303)
+    if who.role != ADMIN or who.agents is not None:
+        raise HTTPError(403, "this page takes an admin whose token is not limited to agents")
+    return render(template, request, names=await here.call(here.agents.names))
+
+
 async def _agent_page(template: str, roles: tuple[str, ...], agent: str, request: Request, here: Service) -> Response:
     who = person(request)
     if who is None:
@@ -94,4 +126,6 @@ async def _agent_page(template: str, roles: tuple[str, ...], agent: str, request
         raise HTTPError(403, f"the role {who.role} may not see this page: it takes {' or '.join(roles)}")
     found = await here.agent(agent)
     names = [name for name in await here.call(here.agents.names) if who.may_use(name)]
-    return render(template, request, agent=agent, names=names, settings=found.settings)
+    registered = await here.call(here.agents.registry.find, agent)
+    told = {"settings": found.settings, "state": registered.state, "reveal": registered.reveal}
+    return render(template, request, agent=agent, names=names, **told)

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from sparingly.live.agent.ticket_records import Answered, Entry, Statistics, Waiting
+from sparingly.live.agent.ticket_records import Answered, Entry, Statistics, TicketEvent, Waiting
+from sparingly.live.service.alerts import Alert
 
 Label = StrictBool | StrictInt | StrictFloat | StrictStr
 Count = Annotated[StrictInt, Field(ge=0, lt=2**63)]
@@ -131,11 +132,30 @@ class RecentOut(BaseModel):
     expert: str | None
 
 
+class SearchOut(BaseModel):
+    tickets: list[RecentOut]
+    next: str | None = Field(None, description="Pass as `before` for older ones.")
+
+
+class DetailsOut(RecentOut):
+    """All about one ticket."""
+
+    probabilities: list[tuple[Label, float]] = Field(description="Of the likeliest classes.")
+    closed: float | None
+    erased: str | None
+    payload: PayloadOut | None
+    features: list[float] | None
+    feature_names: list[str] | None
+    holder: str | None = Field(description="Who has the question now.")
+    events: list[TicketEvent]
+
+
 class BoardOut(BaseModel):
     """Everything the dashboard draws."""
 
     events: int = Field(description="The number of the last event that it tells of.")
     statistics: Statistics
+    alerts: list[Alert] = Field(description="What needs an admin.")
     over_time: list[Statistics]
     experts: list[Answered]
     recent: list[RecentOut]

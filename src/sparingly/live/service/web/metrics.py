@@ -57,12 +57,16 @@ class _AgentCollector(Collector):
             name: GaugeMetricFamily(f"sparingly_agent_{name}", f"The agent's {name}.", labels=["agent"])
             for name in self.NAMES
         }
+        alerts = GaugeMetricFamily("sparingly_agent_alert", "What needs an admin.", labels=["agent", "kind"])
         for agent in self._dashboard_cache.agents():
             try:
                 told = self._dashboard_cache.statistics(agent)
+                for kind in {alert.kind for alert in self._dashboard_cache.alerts(agent)}:
+                    alerts.add_metric([agent, kind], 1.0)
             except AgentError:
                 continue
             for name, family in families.items():
                 if told[name] is not None:
                     family.add_metric([agent], float(told[name]))
         yield from families.values()
+        yield alerts

@@ -24,6 +24,8 @@ async function load() {
 
 function draw() {
   tiles(board.statistics);
+  $("alerts").replaceChildren(...board.alerts.map(({ text }) => make("li", { text })));
+  show($("alerts"), board.alerts.length > 0);
   charts(board.over_time);
   $("recent").replaceChildren(...rows(board.recent.map(decision), 5, "No observations yet."));
   $("waiting").replaceChildren(...rows(board.open.map(waiting), 3, "No one is asked anything."));
@@ -136,22 +138,13 @@ function charts(points) {
   });
 }
 
-function rows(cells, columns, none) {
-  if (cells.length === 0) return [make("tr", {}, make("td", { colspan: columns, className: "muted", text: none }))];
-  return cells.map((row) => make("tr", {}, ...row));
-}
-
-function cell(text, className) {
-  return make("td", { text: String(text), ...(className && { className }) });
-}
-
 function decision(entry) {
   const asked = entry.asks
     ? make("span", { className: "tag asked", text: "asked" })
     : make("span", { className: "tag said", text: "said" });
   const said = make("td", { className: "decision" }, asked, entry.asks ? "" : make("b", { text: String(entry.prediction) }));
   const outcome = entry.label !== null ? entry.label : entry.status === "announced" ? "" : entry.status;
-  return [cell(ago(entry.at), "when"), cell(entry.id, "id"), said, make("td", { className: "words", text: entry.reason, title: figures(entry) }), cell(outcome, entry.label === null ? "when" : "")];
+  return [cell(ago(entry.at), "when"), ticketCell(entry.id), said, make("td", { className: "words", text: entry.reason, title: figures(entry) }), cell(outcome, entry.label === null ? "when" : "")];
 }
 
 function waiting(open) {
@@ -161,7 +154,7 @@ function waiting(open) {
     button.addEventListener("click", () => release(open));
     holder.append(" ", button);
   }
-  return [cell(ago(open.at), "when"), cell(open.id, "id"), holder];
+  return [cell(ago(open.at), "when"), ticketCell(open.id), holder];
 }
 
 async function release(open) {

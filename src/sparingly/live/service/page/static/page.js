@@ -11,9 +11,14 @@ class Refused extends Error {
   }
 }
 
-/** Call a route of this agent; a refusal is thrown with the service's own words. */
-async function call(method, path, body, more = {}) {
-  const response = await fetch(`/api/agents/${page.agent}${path}`, {
+/** Call a route of this agent. */
+function call(method, path, body, more = {}) {
+  return callService(method, `/agents/${page.agent}${path}`, body, more);
+}
+
+/** Call a route of the service; a refusal is thrown with the service's own words. */
+async function callService(method, path, body, more = {}) {
+  const response = await fetch(`/api${path}`, {
     method,
     headers: { "x-csrf-token": page.csrf, ...(body && { "content-type": "application/json" }) },
     body: body && JSON.stringify(body),
@@ -80,6 +85,62 @@ function problem(message) {
   if (!place) return;
   place.textContent = message || "";
   show(place, Boolean(message));
+}
+
+/** Do what a button or a form asks for; what is refused is told, and nothing is lost. */
+async function attemptTo(work) {
+  problem(null);
+  try {
+    return await work();
+  } catch (error) {
+    problem(error.status ? sentence(error.message) : "The service cannot be reached. Nothing was changed; try again.");
+    $("problem").scrollIntoView({ block: "nearest" });
+    return undefined;
+  }
+}
+
+/** A form that does something without leaving the page. */
+function onSubmit(form, work) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    attemptTo(() => work(new FormData(form)));
+  });
+}
+
+/** A button that asks for a second click before it does what cannot be undone. */
+function dangerous(button, question, work) {
+  const words = button.textContent;
+  let asked = null;
+  button.addEventListener("click", () => {
+    clearTimeout(asked);
+    if (button.dataset.asked) {
+      delete button.dataset.asked;
+      button.textContent = words;
+      attemptTo(work);
+      return;
+    }
+    button.dataset.asked = "yes";
+    button.textContent = question;
+    asked = setTimeout(() => {
+      delete button.dataset.asked;
+      button.textContent = words;
+    }, 8000);
+  });
+}
+
+function rows(cells, columns, none) {
+  if (cells.length === 0) return [make("tr", {}, make("td", { colspan: columns, className: "muted", text: none }))];
+  return cells.map((row) => make("tr", {}, ...row));
+}
+
+function cell(text, className) {
+  return make("td", { text: String(text), ...(className && { className }) });
+}
+
+/** A ticket's id, which leads to all about it. */
+function ticketCell(id) {
+  const link = make("a", { href: `/agents/${page.agent}/tickets?ticket=${encodeURIComponent(id)}`, text: id });
+  return make("td", { className: "id" }, link);
 }
 
 /** Listen to the agent; the browser connects again by itself. */

@@ -1,0 +1,60 @@
+"""What an admin should know of an agent now: it is paused, people cannot keep up, its budget is nearly spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sparingly.live.agent.agent_settings import QuestionLimits
+from sparingly.live.agent.ticket_records import Statistics
+from sparingly.live.service.agent_registry import ACTIVE, ARCHIVED, PAUSED
+
+LATE = 3600.0
+"""Seconds that a question may wait before it is an alert."""
+
+NEARLY = 0.9
+"""The share of a budget from which on it is nearly spent."""
+
+KINDS = ("state", "late", "full", "budget")
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Something that needs an admin: its kind, one of `KINDS`, and a sentence."""
+
+    kind: str
+    text: str
+
+
+def alerts_of(
+    state: str, limits: QuestionLimits, told: Statistics, oldest: float | None, now: float
+) -> Iterator[Alert]:
+    """The alerts of an agent; `oldest` is when the oldest open question was asked.
+
+    >>> from dataclasses import fields
+    >>> told = Statistics(**{f.name: 0 for f in fields(Statistics)} | {"questions": 95, "open": 1})
+    >>> for alert in alerts_of("paused", QuestionLimits(total=100), told, 0.0, 7200.0):
+    ...     print(alert.kind, "-", alert.text)
+    state - The agent is paused: it takes no observations.
+    late - The oldest of 1 open question has waited for 2 hours.
+    budget - 95 of 100 questions are spent.
+    """
+    words = {PAUSED: "it takes no observations", ARCHIVED: "it can only be read"}
+    if state != ACTIVE:
+        yield Alert("state", f"The agent is {state}: {words.get(state, 'it cannot be used')}.")
+    if oldest is not None and now - oldest >= LATE:
+        questions = "question has" if told.open == 1 else "questions has"
+        yield Alert("late", f"The oldest of {told.open} open {questions} waited for {_duration(now - oldest)}.")
+    if limits.open is not None and told.open >= limits.open:
+        yield Alert(
+            "full", f"{told.open} questions are open, as many as may be: it asks no more until some are answered."
+        )
+    if limits.total is not None and told.questions >= NEARLY * limits.total:
+        yield Alert("budget", f"{told.questions} of {limits.total} questions are spent.")
+    if limits.cost is not None and told.questions_cost >= NEARLY * limits.cost:
+        yield Alert("budget", f"Questions have cost {told.questions_cost:g} of {limits.cost:g}.")
+
+
+def _duration(seconds: float) -> str:
+    hours = round(seconds / 3600)
+    return f"{hours} hour{'s' * (hours != 1)}" if hours < 48 else f"{hours // 24} days"

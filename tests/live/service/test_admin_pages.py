@@ -1,0 +1,161 @@
+"""The admin's pages: agents and their costs, people and tokens, tickets, settings, alerts; also on a phone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytest.importorskip("playwright")
+from playwright.sync_api import expect
+
+from tests.live.service.browsing import eventually, needs_browser, violations
+
+pytestmark = needs_browser
+
+
+def confirm(page, name, question):
+    """Click a button that asks again, and then once more."""
+    page.get_by_role("button", name=name, exact=True).click()
+    page.get_by_role("button", name=question).click()
+
+
+def test_an_agent_is_made_paused_renamed_and_deleted(served, people, url):
+    page = people("admin")
+    page.locator(".agents summary").click()
+    page.get_by_role("link", name="All agents").click()
+    page.get_by_label("Name").fill("mails")
+    page.get_by_label("Classes").fill("ham\nspam: nobody wants it\nnews")
+    page.get_by_label("A question costs").fill("0.5")
+    page.get_by_label("Announced spam, true ham").fill("5")
+    reading = page.locator("#reading li")
+    expect(reading.first).to_have_text(
+        "A mistake costs 1, and a question 0.5: once it has learned, it asks where it is less than 50 % sure."
+    )
+    expect(reading.nth(1)).to_have_text("Saying “spam” when it is “ham” costs 5, as much as 10 questions.")
+    page.get_by_label("Announced ham, true spam").fill("-1")
+    expect(reading).to_have_text("Every cost must be a number from 0 on.")
+    page.get_by_label("Announced ham, true spam").fill("1")
+    page.get_by_role("button", name="Make the agent").click()
+    page.wait_for_url("**/agents/mails/dashboard")
+    settings = served.service.agents.get("mails").settings
+    assert settings.classes == ("ham", "spam", "news")
+    assert settings.costs == ((0, 1, 1), (5, 0, 1), (1, 1, 0), (0.5, 0.5, 0.5))
+    assert settings.descriptions == {"spam": "nobody wants it"}
+    page.get_by_role("link", name="Settings").click()
+    expect(page.locator("#reading")).to_contain_text("Saying “spam” when it is “ham” costs 5")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#state")).to_have_text("paused")
+    page.get_by_label("What classes mean").fill("ham: what one wants")
+    page.get_by_role("button", name="Save the descriptions").click()
+    expect(page.locator("#done")).to_have_text("The descriptions are saved.")
+    assert served.service.agents.get("mails").settings.descriptions == {"ham": "what one wants"}
+    page.get_by_role("link", name="Dashboard").click()
+    expect(page.locator("#alerts")).to_have_text("The agent is paused: it takes no observations.")
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_label("Name", exact=True).fill("post")
+    page.get_by_role("button", name="Rename").click()
+    page.wait_for_url("**/agents/post/settings")
+    page.get_by_label("To delete it").fill("mails")
+    page.get_by_role("button", name="Delete for good").click()
+    expect(page.get_by_role("alert")).to_have_text("That is not its name: type post.")
+    page.get_by_label("To delete it").fill("post")
+    page.get_by_role("button", name="Delete for good").click()
+    page.wait_for_url("**/admin/agents")
+    expect(page.locator("#agents")).to_contain_text("default")
+    assert served.service.agents.names() == ["default"]
+
+
+def test_a_token_is_made_shown_once_and_revoked(served, people, url):
+    page = people("admin")
+    page.goto(f"{url}/admin/people")
+    page.get_by_label("Name").fill("Ada")
+    page.get_by_label("Agents").select_option(["default"])
+    page.get_by_label("Ends after").fill("nonsense")
+    page.get_by_role("button", name="Make the token").click()
+    expect(page.get_by_role("alert")).to_contain_text("nonsense")
+    page.get_by_label("Ends after").fill("30d")
+    page.get_by_role("button", name="Make the token").click()
+    secret = page.locator("#secret-token")
+    expect(secret).to_have_text(re.compile("sparingly_"))
+    token = served.service.tokens.check(secret.inner_text())
+    assert (token.name, token.role, token.agents) == ("Ada", "expert", ("default",))
+    page.get_by_role("button", name="Revoke Ada").click()
+    assert served.service.tokens.check(secret.inner_text()) is not None  # it asks again first
+    page.get_by_role("button", name="Revoke Ada").click()
+    expect(page.locator("#tokens")).not_to_contain_text("Ada")
+    assert served.service.tokens.check(secret.inner_text()) is None
+    page.get_by_label("Also those").check()
+    expect(page.locator("#tokens")).to_contain_text("revoked")
+
+
+def test_tickets_are_found_opened_and_changed(served, people, url):
+    agent = served.agent
+    for i, text in enumerate(["a grey cat", "a brown dog", "<b>a</b> red fox"]):
+        agent.observe([i, 2, 3], id=f"mail/{i}", payload=text)
+    agent.questions("Ada")
+    agent.answer("mail/0", "dog", expert="Ada")
+    agent.questions("Bob")
+    page = people("admin")
+    page.get_by_role("link", name="Tickets").click()
+    rows = page.locator("#tickets tr")
+    expect(rows).to_have_count(3)
+    page.get_by_label("Search").fill("GREY")
+    page.get_by_label("Search").press("Enter")
+    expect(rows).to_have_count(1)
+    rows.get_by_role("link", name="mail/0").click()
+    expect(page.locator("#shown")).to_have_text("a grey cat")
+    expect(page.locator("#events")).to_contain_text("answered by Ada as dog")
+    page.locator("#correct-label").fill("cow")
+    page.get_by_role("button", name="Correct").click()
+    expect(page.get_by_role("alert")).to_contain_text("cow")
+    page.locator("#correct-label").fill("cat")
+    page.get_by_role("button", name="Correct").click()
+    expect(page.locator("#ticket-status")).to_contain_text("answered: cat")
+    expect(page.locator("#events")).to_contain_text("corrected by admin as cat")
+    confirm(page, "Take back", "Take the answer back?")
+    expect(page.locator("#ticket-status")).to_have_text(re.compile("^open · "))
+    assert agent.ticket("mail/0").status == "open"
+    page.goto(f"{url}/agents/default/tickets?ticket=mail%2F1")
+    expect(page.locator("#ticket-status")).to_contain_text("with Bob now")
+    page.get_by_role("button", name="Release").click()
+    expect(page.locator("#ticket-status")).not_to_contain_text("Bob")
+    confirm(page, "Withdraw", "Withdraw it for good?")
+    expect(page.locator("#ticket-status")).to_contain_text("withdrawn")
+    page.goto(f"{url}/agents/default/tickets?ticket=mail%2F2")
+    expect(page.locator("#shown")).to_have_text("<b>a</b> red fox")
+    confirm(page, "Erase", "Erase content and features for good?")
+    expect(page.locator("#shown")).to_have_text("What was observed is erased.")
+    assert agent.ticket("mail/2").erased == "everything"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_are_for_everyone_and_fit_on_a_phone(served, people, url, scheme):
+    served.agent.observe([1, 2, 3], id="one", payload="a text " * 50)
+    page = people("admin", viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    found = {}
+    views = {
+        "/agents/default/tickets?ticket=one": "#ticket:not([hidden])",
+        "/agents/default/settings": "#reading li",
+        "/admin/people": "#tokens td",
+        "/admin/agents": "#agents td",
+    }
+    for view, ready in views.items():
+        page.goto(url + view)
+        page.wait_for_selector(ready)
+        if view == "/admin/agents":
+            page.get_by_label("Classes").fill("ham\nspam\nnews")
+            page.wait_for_selector("#cost-table input")
+        found[view] = violations(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, view
+    assert found == {view: [] for view in views}
+
+
+def test_pages_of_the_service_are_for_its_admins(served, people, url):
+    served.tokens["limited"] = served.service.tokens.create("limited", "admin", agents=["default"])[1]
+    for role in ("expert", "limited"):
+        page = people(role)
+        answers = [page.request.get(f"{url}/admin/{view}").status for view in ("agents", "people")]
+        assert answers == [403, 403]
+    eventually(page, lambda: page.get_by_role("link", name="Tickets").is_visible())
+    assert page.locator(".agents").count() == 0
