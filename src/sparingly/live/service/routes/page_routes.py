@@ -12,7 +12,7 @@ from sparingly.live.service.auth.authentication import Identity, address_of, che
 from sparingly.live.service.auth.sessions import COOKIE, LASTS
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, HOST, PRODUCER
 from sparingly.live.service.page.templates import person, render
-from sparingly.live.service.service import Here, Name, Service
+from sparingly.live.service.service import Here, Json, Name, Service
 from sparingly.live.service.web.error_responses import HTTPError
 
 router = APIRouter(include_in_schema=False)
@@ -127,5 +127,5 @@ async def _agent_page(template: str, roles: tuple[str, ...], agent: str, request
     found = await here.agent(agent)
     names = [name for name in await here.call(here.agents.names) if who.may_use(name)]
     registered = await here.call(here.agents.registry.find, agent)
-    told = {"settings": found.settings, "state": registered.state, "reveal": registered.reveal}
+    told: Json = {"settings": found.settings, "state": registered.state, "reveal": registered.reveal}
     return render(template, request, agent=agent, names=names, **told)
