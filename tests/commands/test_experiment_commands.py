@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pandas as pd
 import pytest
@@ -212,3 +213,51 @@ def test_reproduce_lists_its_choices_and_fetch_suggests(capsys):
     with pytest.raises(SystemExit):
         main(["datasets", "--fetch", "adlut"])
     assert "did you mean adult?" in capsys.readouterr().err
+
+
+def test_a_table_is_evaluated_as_it_comes_and_what_to_do_is_said(sparingly, tmp_path):
+    """The first hour with a table of one's own, as it would be typed from an empty folder."""
+
+    def typed(line: str, code: int = 0) -> str:
+        left, said, refused = sparingly(*shlex.split(line))
+        assert left == code, refused
+        return said + refused
+
+    rows = [
+        f"{i};{20 + i * 7 % 50},5;{('clerk', 'smith', '')[i % 3]};n{i};{('yes', 'yes ', 'no', 'no', '')[i % 5]}"
+        for i in range(120)
+    ]
+    table = "\n".join(["id;größe;job;note;bought", *rows, ""])
+    (tmp_path / "orders.csv").write_text(table, encoding="cp1252")
+    (tmp_path / "known.csv").write_text("\n".join(table.splitlines()[:40]), encoding="cp1252")
+    (tmp_path / "empty.csv").write_text("id;größe;bought\n")
+    assert typed("run --data empty.csv --target bought", 2).count("\n") == 1
+    refused = typed("run --data orders.csv --target bought", 2)
+    assert "column 'note' has 96 distinct values" in refused
+    assert "--drop note" in refused
+    start = "run --data orders.csv --target bought --drop id,note --strategy sparing --strategy always_ask,epochs=0"
+    start += " --strategy never_ask,start=0 --cost announced=no,true=yes:10 --query-cost 0.2 --seeds 1 --workers 1"
+    plan = typed(f"{start} --dry-run")
+    for words in (
+        "read as cp1252",
+        "separated by ';'",
+        "decimal comma in größe",
+        "'yes ', 24 times, is taken for 'yes', 24 times",
+        "24 rows of 120 have no bought and are left out",
+        "2 columns: größe (number), job (category",
+        "2 classes: no (48), yes (48)",
+        "announcing no when it is yes costs 10, announcing yes when it is no costs 1; a question costs 0.2",
+        "82 rows are played in random order",
+        "3 runs, 0 done, 3 to do (246 rounds)",
+    ):
+        assert words in plan
+    start += " --order file --horizon-known --known known.csv"
+    said = typed(start)
+    for words in ("would have cost", "never asking", "total cost", "their price", "results/report.html"):
+        assert words in said
+    assert "what to do" in (tmp_path / "results" / "report.html").read_text()
+    assert "3 runs, 3 done, 0 to do" in typed(start)
+    (tmp_path / "orders.csv").write_text(table.replace("20,5", "21,5"), encoding="cp1252")
+    assert "orders.csv has changed since 3 of these runs were done: they are done anew" in typed(start)
+    sql = "select count(distinct data_hash) as files, max(query_cost) as price, max(costs) as costs from runs"
+    assert typed(f'query "{sql}" --csv').splitlines()[1].startswith("2,0.2,")
