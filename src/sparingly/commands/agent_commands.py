@@ -13,7 +13,9 @@ from sparingly.commands.service_commands import STORE
 from sparingly.commands.service_commands import Place as ServicePlace
 
 if TYPE_CHECKING:
+    from sparingly.live.agent.agent import Agent
     from sparingly.live.agent.ticket_records import Statistics
+    from sparingly.live.client.client import Client
     from sparingly.live.service.agent_registry import AgentRegistry
     from sparingly.live.service.service_database import ServiceDatabase
 
@@ -78,18 +80,39 @@ def observe(
     payload: Annotated[str | None, typer.Option(help="The column that people are shown instead of the row.")] = None,
     id: Annotated[str, typer.Option(help="The column or key that holds the caller's own id.")] = "id",
     batch: Annotated[int, typer.Option(help="Observations that are written together.", min=1)] = 100,
+    token: Annotated[
+        str | None, typer.Option(envvar="SPARINGLY_TOKEN", help="For an agent of a running service.")
+    ] = None,
 ) -> None:
-    """Observe the rows of a file or of standard input, CSV or JSON lines; write their tickets as JSON lines."""
-    from sparingly.commands.input_formats import batches, open_rows
-    from sparingly.live.agent.agent import Agent
+    """Observe the rows of a file or of standard input, CSV or JSON lines; write their tickets as JSON lines.
 
-    with open_rows(source, kind, id, payload) as rows, Agent.open(place) as opened:
+    The agent is a file, a database, or one of a running service: http://127.0.0.1:8000/NAME.
+    """
+    from sparingly.commands.input_formats import batches, open_rows
+
+    with open_rows(source, kind, id, payload) as rows, _observer(place, token) as opened:
         for block in batches(rows, batch):
             tickets = opened.observe_many(
                 [one.features for one in block], ids=[one.id for one in block], payloads=[one.payload for one in block]
             )
             for ticket in tickets:
                 typer.echo(json.dumps(dict(ticket)))
+
+
+def _observer(place: str, token: str | None) -> Agent | Client:
+    """An agent that observes: opened here, or of a running service by its address and name."""
+    if not place.startswith(("http://", "https://")):
+        from sparingly.live.agent.agent import Agent
+
+        return Agent.open(place)
+    from sparingly.live.client.client import Client
+
+    url, _, name = place.rstrip("/").rpartition("/")
+    if token is None:
+        raise ValueError(f"a token of the service at {url} is needed: --token, or the variable SPARINGLY_TOKEN")
+    if url in ("http:/", "https:/"):
+        raise ValueError(f"{place} names no agent: give its name after the address, as in {place.rstrip('/')}/default")
+    return Client(url, token, agent=name)
 
 
 @agent.command()
@@ -126,6 +149,22 @@ def questions(place: Place, limit: Annotated[int, typer.Option(min=1)] = 20) -> 
         for question in leases.questions_of(connection, rows, store.settings, None, None):
             typer.echo(f"{question.id}\t{_shown(question.payload)}\t{question.why}")
     store.close()
+
+
+@agent.command("add-class")
+def add_class(
+    place: Place,
+    label: Annotated[str, typer.Argument(help="The class that was not known before.")],
+    cost: Annotated[
+        float | None, typer.Option(help="Of every mistake about it; otherwise the largest there is.")
+    ] = None,
+) -> None:
+    """Take on a class that turns up later; nothing that was learned is lost."""
+    from sparingly.live.agent.agent import Agent
+
+    with Agent.open(place) as opened:
+        opened.add_class(label, cost=cost)
+        typer.echo(f"{place}: {len(opened.classes)} classes")
 
 
 @agent.command()
