@@ -36,6 +36,9 @@ class Served:
     def agent(self) -> Any:
         return self.service.agents.get("default")
 
+    def agent_of(self, name: str) -> Any:
+        return self.service.agents.get(name)
+
     def headers(self, role: str) -> dict[str, str]:
         return {"authorization": f"Bearer {self.tokens[role]}"}
 

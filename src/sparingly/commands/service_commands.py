@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,6 +37,14 @@ def serve(
     cost: Cost = None,
     costs: Costs = None,
     query_cost: QueryCost = 1.0,
+    expert: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME:PRICE[:gold|:URL]",
+            help="Who can be asked, in place of --query-cost: human:1:gold, or one that is called, with the URL of its "
+            "API and its model: gpt:0.01:https://api.example.com/v1#small; may be repeated.",
+        ),
+    ] = None,
     strategy: Annotated[str | None, typer.Option(help="The strategy's name; ours if not given.")] = None,
     audit_rate: Annotated[float, typer.Option(help="Share of announcements that are checked all the same.")] = 0.0,
     max_open: Annotated[int | None, typer.Option(help="Questions that may be open at a time.")] = None,
@@ -72,6 +80,8 @@ def serve(
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
 ) -> None:
     """Serve agents over HTTP, with a page on which people answer."""
+    from sparingly.experts import MachineExpert
+    from sparingly.experts.expert_options import stated_expert
     from sparingly.live.service import server
     from sparingly.live.service.service import Service
     from sparingly.live.service.service_limits import ServiceLimits
@@ -82,11 +92,20 @@ def serve(
     logs.configure(log_level, log_format, access_log=access_log)
     proxies = [server.checked_network(proxy) for proxy in trusted_proxy or ()]
     admin = server.chosen_secret(admin_token_file)
+    experts = [stated_expert(one) for one in expert or ()]
+    machines = [one for one in experts if isinstance(one, MachineExpert)]
     listener = server.listen(host, port)
-    service = Service(store, limits, secure_cookie=not insecure_cookie, retention_days=retention_days)
-    chosen = {"query_cost": query_cost, "strategy": strategy, "audit_rate": audit_rate, "reveal": reveal}
+    cookie = not insecure_cookie
+    service = Service(store, limits, secure_cookie=cookie, retention_days=retention_days, machines=machines)
+    chosen: dict[str, Any] = {
+        "query_cost": query_cost,
+        "strategy": strategy,
+        "audit_rate": audit_rate,
+        "reveal": reveal,
+    }
     chosen |= {"costs": stated_costs(costs, cost), "max_open": max_open, "max_per_day": max_per_day, "seed": seed}
     chosen |= {"max_per_hour": max_per_hour, "max_total": max_total, "max_cost": max_cost, "horizon": horizon}
+    chosen["experts"] = experts or None
     with service.database.starting():
         server.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], chosen)
         service.agents.open_all()

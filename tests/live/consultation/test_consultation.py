@@ -256,8 +256,33 @@ def test_a_call_that_was_cut_off_is_not_paid_twice_unless_that_is_free(tmp_path)
         agent.close()
 
 
+def test_a_class_that_is_added_while_calls_are_under_way(tmp_path):
+    X, _, said = stream(4)
+    model = Model([*said[:3], "shame"])
+    model.open.clear()
+    agent = make(tmp_path / "agent.db", [sp.FunctionExpert("gpt", model, price=0.01), HUMAN])
+    observe(agent, X[:3])
+    until(lambda: len(model.calls) == 3)
+    agent.add_class("shame")
+    model.open.set()
+    until(lambda: agent.stats().consulting == 0)
+    observe(agent, X[3:], start=3)
+    agent.wait("i3", 20, for_people=False)
+    assert [agent.calls(f"i{i}")[0].label for i in (0, 3)] == [said[0], "shame"]
+    assert agent.ticket("i0").asked == ("gpt", "human")
+    agent.answer("i3", "shame")
+    state = learner_state(agent)
+    agent.close()
+    with sqlite3.connect(tmp_path / "agent.db") as connection:
+        connection.execute("DELETE FROM snapshots")
+    connection.close()
+    again = sp.Agent.open(tmp_path / "agent.db")
+    assert learner_state(again) == state
+    again.close()
+
+
 def test_a_background_agent_has_experts_too(tmp_path):
-    X, y, said = stream(60)
+    X, y, said = stream(30)
     agent = make(
         tmp_path / "agent.db", [sp.FunctionExpert("gpt", Model(said), price=0.01), HUMAN], training="background"
     )

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,16 +34,16 @@ class Supervisor:
     It is made before any thread is, so that what it forks is whole.
     """
 
-    def __init__(self, place: str, port: int) -> None:
+    def __init__(self, place: str, port: int, open_service: Callable[[str], Service] = Service) -> None:
         (orders, self._orders), (self._replies, replies) = os.pipe(), os.pipe()
         if os.fork() == 0:
             os.close(self._orders)
-            child = _life(place, port)
+            child = _life(place, port, open_service)
             os.write(replies, b"%12d" % child)
             while order := os.read(orders, 1):
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
-                child = _life(place, port) if order == b"a" else 0
+                child = _life(place, port, open_service) if order == b"a" else 0
                 os.write(replies, b"%12d" % child)
             os._exit(0)
         os.close(orders)
@@ -55,11 +56,11 @@ class Supervisor:
         self.pid = int(os.read(self._replies, 12))
 
 
-def _life(place: str, port: int) -> int:
+def _life(place: str, port: int, open_service: Callable[[str], Service]) -> int:
     child = os.fork()
     if child == 0:
         try:
-            server.run(Service(place), server.listen("127.0.0.1", port))
+            server.run(open_service(place), server.listen("127.0.0.1", port))
         finally:
             os._exit(1)
     return child

@@ -23,6 +23,7 @@ from sparingly.live.agent.agent_settings import (
     described_classes,
     made_settings,
 )
+from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.features import given_encoder, rows
 from sparingly.live.agent.leases import Lending
 from sparingly.live.agent.observations import ObserveCall
@@ -44,7 +45,7 @@ from sparingly.live.agent.ticket_records import (
     Ticket,
     Waiting,
 )
-from sparingly.live.consultation.consultation import started_consultation
+from sparingly.live.consultation.consultation import Consultation, started_consultation
 from sparingly.live.store import export
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.migrations import WRITE_CHECK, write_meta
@@ -209,8 +210,20 @@ class Agent:
 
     def _begin(self, runtime: AgentRuntime, experts: Sequence[Expert | MachineExpert] | None) -> None:
         self._runtime, self._lending = runtime, Lending(runtime)
+        self._consultation: Consultation | None = None
         machines = [one for one in experts or () if isinstance(one, MachineExpert)]
-        self._consultation = started_consultation(runtime, machines) if machines else None
+        if machines:
+            try:
+                self.consult(machines)
+            except BaseException:
+                self.close()
+                raise
+
+    def consult(self, machines: Sequence[MachineExpert]) -> None:
+        """Call these experts from now on; each must be one that the agent was made with."""
+        if self._consultation is not None:
+            raise AgentError("the agent calls its experts already")
+        self._consultation = started_consultation(self._runtime, machines)
 
     def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
         """Decide on one observation; the ticket is on disk when it is returned.
@@ -379,6 +392,10 @@ class Agent:
     def history(self, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """Every ticket in order, as it stands now; `after` and `limit` to read it in pieces."""
         return self._runtime.queries.history(after, limit)
+
+    def changes(self, since: int = 0, limit: int = 100) -> tuple[list[Entry], int]:
+        """The tickets to which something happened after an event, as they stand, and the event to go on from."""
+        return self._runtime.queries.changes(since, limit)
 
     def recent(self, limit: int) -> list[Entry]:
         """The last tickets, newest first."""

@@ -95,6 +95,11 @@ class AgentSettings:
         experts = [Expert(*told[:4]) for told in self.experts]
         return Game(self.costs, self.feedback, actions=self.actions, outcomes=self.outcomes, experts=experts)
 
+    @property
+    def machine_prices(self) -> dict[str, float]:
+        """What the machines cost that can be asked, by name."""
+        return {name: price for name, price, _, _, is_machine in self.experts if is_machine}
+
     @cached_property
     def machine_actions(self) -> frozenset[int]:
         """The actions that ask a machine."""

@@ -99,6 +99,17 @@ class AgentQueries:
                 query = query.where(tickets.c.seq > ticket_lifecycle.find(connection, after).seq)
             return list(self._entries(connection.execution_options(yield_per=1000), query))
 
+    def changes(self, since: int, limit: int) -> tuple[list[Entry], int]:
+        last = func.max(journal.c.seq).label("last")
+        moved = select(journal.c.ticket, last).where(journal.c.seq > since).group_by(journal.c.ticket)
+        moved = moved.order_by(last).limit(limit)
+        with self._reading() as connection:
+            when = {int(row.ticket): int(row.last) for row in connection.execute(moved)}
+            entries = {row.seq: row for row in connection.execute(select(tickets).where(tickets.c.seq.in_(when)))}
+        settings = self._settings
+        found = [entry_of(entries[seq], settings, settings.game) for seq in when if seq in entries]
+        return found, max(when.values(), default=since)
+
     def recent(self, limit: int) -> list[Entry]:
         with self._reading() as connection:
             return list(self._entries(connection, select(tickets).order_by(tickets.c.seq.desc()).limit(limit)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -71,6 +73,21 @@ class Client:
     def teach(self, X: Any, labels: Sequence[Any], *, ids: Sequence[str | int | None] | None = None) -> int:
         """Learn labels that are there already, all taken or none; returns how many were new."""
         return self._do(wire_format.teach(self.agent, rows(X), labels, ids))
+
+    def ticket(self, ticket_id: str) -> Entry:
+        """One ticket as it stands: its status, the label if there is one, and who has said so."""
+        return self._do(wire_format.ticket(self.agent, ticket_id))
+
+    def wait(self, ticket_id: str, timeout: float | None = None) -> Entry:
+        """One ticket once nobody is asked about it any more, or as it stands when the time is over."""
+        polls = wire_format.Polls(timeout)
+        while polls.goes_on(entry := self.ticket(ticket_id)):
+            time.sleep(polls.pause())
+        return entry
+
+    def changes(self, since: int = 0, *, limit: int = 100) -> tuple[list[Entry], int]:
+        """The tickets to which something happened after an event, as they stand, and the event to go on from."""
+        return self._do(wire_format.changes(self.agent, since, limit))
 
     def questions(self, *, limit: int = 1, lease_seconds: float | None = None) -> list[Question]:
         """The next questions, leased to the owner of the token."""
@@ -177,6 +194,18 @@ class AsyncClient:
 
     async def teach(self, X: Any, labels: Sequence[Any], *, ids: Sequence[str | int | None] | None = None) -> int:
         return await self._do(wire_format.teach(self.agent, rows(X), labels, ids))
+
+    async def ticket(self, ticket_id: str) -> Entry:
+        return await self._do(wire_format.ticket(self.agent, ticket_id))
+
+    async def wait(self, ticket_id: str, timeout: float | None = None) -> Entry:
+        polls = wire_format.Polls(timeout)
+        while polls.goes_on(entry := await self.ticket(ticket_id)):
+            await asyncio.sleep(polls.pause())
+        return entry
+
+    async def changes(self, since: int = 0, *, limit: int = 100) -> tuple[list[Entry], int]:
+        return await self._do(wire_format.changes(self.agent, since, limit))
 
     async def questions(self, *, limit: int = 1, lease_seconds: float | None = None) -> list[Question]:
         return await self._do(wire_format.questions(self.agent, limit, lease_seconds))

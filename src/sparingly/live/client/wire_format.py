@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,17 @@ from urllib.parse import quote
 from sparingly.encoders.fields import missing
 from sparingly.encoders.pictures import is_picture, picture_bytes
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError, UnknownTicketError
-from sparingly.live.agent.ticket_records import Entry, Payload, Question, Reason, Statistics, Ticket, checked_payload
+from sparingly.live.agent.ticket_records import (
+    CONSULTING,
+    OPEN,
+    Entry,
+    Payload,
+    Question,
+    Reason,
+    Statistics,
+    Ticket,
+    checked_payload,
+)
 
 T = TypeVar("T")
 
@@ -45,6 +56,24 @@ class Call(Generic[T]):
     @property
     def content(self) -> bytes | None:
         return None if self.body is None else json.dumps(self.body).encode()
+
+
+class Polls:
+    """When to look at a ticket again: soon at first, then ever more seldom, until nobody is asked or time is over."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._pause = 0.02
+
+    def goes_on(self, entry: Entry) -> bool:
+        is_late = self._deadline is not None and time.monotonic() >= self._deadline
+        return entry.status in (OPEN, CONSULTING) and not is_late
+
+    def pause(self) -> float:
+        """Seconds until the next look."""
+        self._pause = min(2.0, 1.5 * self._pause)
+        left = self._pause if self._deadline is None else self._deadline - time.monotonic()
+        return max(0.0, min(self._pause, left))
 
 
 def observe(
@@ -82,6 +111,17 @@ def _observation(x: Any, own_id: Any) -> dict[str, Any]:
 
 def _image(x: Any) -> dict[str, Any]:
     return {"image": base64.b64encode(picture_bytes(x)).decode()}
+
+
+def ticket(agent: str, ticket_id: str) -> Call[Entry]:
+    read = lambda reply: Entry(**_with_reason(reply))  # noqa: E731
+    return Call("GET", f"{_at(agent)}/ticket?ticket={quote(str(ticket_id), safe='')}", read)
+
+
+def changes(agent: str, since: int, limit: int) -> Call[tuple[list[Entry], int]]:
+    """The tickets to which something happened after an event, and the event to go on from."""
+    read = lambda reply: ([Entry(**_with_reason(entry)) for entry in reply["tickets"]], int(reply["next"]))  # noqa: E731
+    return Call("GET", f"{_at(agent)}/tickets?since={since}&limit={limit}", read)
 
 
 def questions(agent: str, limit: int, lease_seconds: float | None) -> Call[list[Question]]:
@@ -193,7 +233,7 @@ def _with_reason(reply: Mapping[str, Any]) -> dict[str, Any]:
     held = {read(name): p for name, p in reply.get("probabilities", {}).items()}
     why = Reason(reply["why"])
     why.numbers = reply.get("numbers", {})
-    return {**reply, "why": why, "probabilities": held}
+    return {**reply, "why": why, "probabilities": held, "asked": tuple(reply.get("asked", ()))}
 
 
 def _question(reply: Mapping[str, Any]) -> Question:

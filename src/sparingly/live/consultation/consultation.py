@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +92,6 @@ class _Desk:
     def close(self) -> None:
         for _ in self._threads:
             self._waiting.put(None)
-        self.machine.close()
 
     def _work(self) -> None:
         while (call := self._waiting.get()) is not None:
@@ -253,19 +252,16 @@ class Consultation:
 
 def check_machines(settings: AgentSettings, machines: Sequence[MachineExpert]) -> None:
     """The experts that are given are the agent's own, and are machines there, too."""
-    told: Mapping[str, Any] = {name: is_machine for name, _, _, _, is_machine in settings.experts}
+    told = settings.machine_prices
     for one in machines:
-        if not told.get(one.name):
-            known = ", ".join(name for name, is_machine in told.items() if is_machine) or "none"
-            raise AgentError(f"{one.name!r} is no expert that this agent calls: there is {known}")
+        if one.name not in told:
+            raise AgentError(f"{one.name!r} is no expert that this agent calls: there is {', '.join(told) or 'none'}")
+        if one.expert.price != told[one.name]:
+            raise AgentError(f"the price of {one.name} is {told[one.name]:g} for this agent, not {one.expert.price:g}")
 
 
 def started_consultation(runtime: AgentRuntime, machines: Sequence[MachineExpert]) -> Consultation:
-    """A consultation at work; the agent is closed if these are not its experts."""
-    try:
-        consultation = Consultation(runtime, machines)
-    except AgentError as error:
-        runtime.close(str(error))
-        raise
+    """A consultation at work, of which the agent knows."""
+    consultation = Consultation(runtime, machines)
     runtime.wake_consultation = consultation.wake
     return consultation

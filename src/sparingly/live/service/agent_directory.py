@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from sparingly.experts import MachineExpert
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError, ConflictError, InUseError, StoreError
 from sparingly.live.service.agent_registry import (
@@ -39,12 +41,13 @@ RETRY = 5.0
 class Agents:
     """Agents by name: made here, listed in the service's database, opened when first needed.
 
-    `opened` has those that are open already. One that cannot be opened is set aside: the others work, and its calls
-    fail with the reason.
+    `machines` are experts that can be called: each agent calls those that it was made with. `opened` has the agents
+    that are open already. One that cannot be opened is set aside: the others work, and its calls fail with the reason.
     """
 
-    def __init__(self, database: ServiceDatabase) -> None:
+    def __init__(self, database: ServiceDatabase, machines: Sequence[MachineExpert] = ()) -> None:
         self._database = database
+        self._machines = machines
         self.registry = AgentRegistry(database)
         self.opened: dict[str, Agent] = {}
         self._opened_as: dict[str, RegisteredAgent] = {}
@@ -163,6 +166,8 @@ class Agents:
         try:
             place = self._database.agent_place(registered.file)
             agent = Agent.open(place, training=training, busy_timeout=LOCK_SECONDS)
+            if registered.state != ARCHIVED:
+                self._consult(agent)
         except InUseError:
             raise
         except Exception as error:
@@ -175,6 +180,16 @@ class Agents:
             raise failure from error
         self._failures.pop(name, None)
         return agent
+
+    def _consult(self, agent: Agent) -> None:
+        """Let an agent call the experts that it was made with."""
+        own = [one for one in self._machines if one.name in agent.settings.machine_prices]
+        if own:
+            try:
+                agent.consult(own)
+            except AgentError:
+                agent.close()
+                raise
 
     def _keep(self, name: str, agent: Agent) -> None:
         self._opened_as[name] = self.registry.find(name)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 
 from fastapi import Depends, Path, Request
 
+from sparingly.experts import MachineExpert
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.agent_settings import checked_retention
 from sparingly.live.agent.errors import AgentError
@@ -46,13 +47,14 @@ class Service:
         *,
         secure_cookie: bool = True,
         retention_days: float | None = None,
+        machines: Sequence[MachineExpert] = (),
     ) -> None:
         self.limits = limits or ServiceLimits()
         self.secure_cookie = secure_cookie
         self.database = ServiceDatabase(place)
         self.tokens = Tokens(self.database)
         self.sessions = Sessions(self.database, self.tokens)
-        self.agents = Agents(self.database)
+        self.agents = Agents(self.database, machines)
         self.audit = Audit(self.database, self.agents.opened)
         self.access = Access(self.tokens, self.sessions, self.limits)
         self.dashboard_cache = DashboardCache(self.agents)

@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, File, Form, Request, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
 from fastapi.responses import Response
 from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, TypeAdapter, model_validator
 
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError
-from sparingly.live.agent.ticket_records import Payload, Ticket, checked_payload
+from sparingly.live.agent.ticket_records import Entry, Payload, Ticket, checked_payload
 from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import SECURITY, Identity, allowed, caller_of
 from sparingly.live.service.auth.tokens import ADMIN, PRODUCER
@@ -87,6 +87,11 @@ class TaughtOut(BaseModel):
 
 class TicketsOut(BaseModel):
     tickets: list[Ticket]
+
+
+class ChangesOut(BaseModel):
+    tickets: list[Entry]
+    next: int = Field(description="Pass as `since` for what happens next.")
 
 
 _ticket = TypeAdapter(Ticket)
@@ -166,10 +171,24 @@ async def withdraw(body: TicketIn, agent: Name, here: Here, the_agent: Answering
     return {"ticket": body.ticket, "status": "withdrawn"}
 
 
-@router.get("/ticket", response_model=Ticket)
+@router.get("/ticket", response_model=Entry)
 async def ticket(ticket: str, agent: Name, here: Here, the_agent: TheAgent, who: Producer) -> Json:
-    """One ticket again, by its id."""
+    """One ticket as it stands, by its id: its status, the label if there is one, and who has said so."""
     return dict(await here.call(the_agent.ticket, ticket))
+
+
+@router.get("/tickets", response_model=ChangesOut)
+async def changed_tickets(
+    agent: Name,
+    here: Here,
+    the_agent: TheAgent,
+    who: Producer,
+    since: Annotated[int, Query(ge=0, lt=2**62)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Json:
+    """The tickets to which something happened after an event, as they stand, those that changed first before others."""
+    found, upto = await here.call(the_agent.changes, since, limit)
+    return {"tickets": [dict(entry) for entry in found], "next": upto}
 
 
 async def _observe(here: Service, agent: Agent, block: list[ObservationIn]) -> list[Ticket]:

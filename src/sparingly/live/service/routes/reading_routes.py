@@ -12,13 +12,13 @@ from starlette.background import BackgroundTask
 
 from sparingly.live.agent.ticket_records import Statistics
 from sparingly.live.service.auth.authentication import Identity, allowed
-from sparingly.live.service.auth.tokens import ADMIN, EXPERT
+from sparingly.live.service.auth.tokens import ADMIN, EXPERT, PRODUCER
 from sparingly.live.service.routes.wire_models import ERROR_RESPONSES, AuditOut, BoardOut, HistoryOut
 from sparingly.live.service.service import Here, Json, Name, TheAgent
 
 router = APIRouter(prefix="/api", tags=["look"], responses=ERROR_RESPONSES)
 Admin = Annotated[Identity, allowed(ADMIN)]
-Watcher = Annotated[Identity, allowed(EXPERT, ADMIN)]
+Watcher = Annotated[Identity, allowed(PRODUCER, EXPERT, ADMIN)]
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
 
