@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+import sparingly as sp
+
 pytest.importorskip("playwright")
 from playwright.sync_api import expect
 
@@ -127,6 +129,21 @@ def test_tickets_are_found_opened_and_changed(served, people, url):
     confirm(page, "Erase", "Erase content and features for good?")
     expect(page.locator("#shown")).to_have_text("What was observed is erased.")
     assert agent.ticket("mail/2").erased == "everything"
+
+
+def test_a_ticket_tells_which_experts_were_asked_and_the_dashboard_their_bill(served, people, url):
+    gpt = sp.FunctionExpert("gpt", lambda content: "dog", price=0.01)
+    human = sp.Expert("human", price=1.0, gold=True)
+    made = {"classes": ["cat", "dog"], "n_features": 3, "training": "inline"}
+    agent = served.service.agents.create("team", **made, experts=[gpt, human])
+    agent.observe([1, 2, 3], id="one", payload="a text")
+    assert agent.wait("one", 30, for_people=False).asked == ("gpt", "human")
+    page = people("admin")
+    page.goto(f"{url}/agents/team/tickets?ticket=one")
+    expect(page.locator("#events")).to_contain_text("asked gpt: answered as dog")
+    expect(page.locator("#asked")).to_have_text("Asked: gpt, then human; paid for calls: 0.01.")
+    page.get_by_role("link", name="Dashboard").click()
+    expect(page.locator("#bill li")).to_have_text(["human1.00", "gpt0.01"])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -28,7 +28,7 @@ async def search(
     the_agent: TheAgent,
     who: Admin,
     text: Words = None,
-    status: Literal["announced", "open", "answered", "skipped", "unknown", "withdrawn"] | None = None,
+    status: Literal["announced", "open", "consulting", "answered", "skipped", "unknown", "withdrawn"] | None = None,
     expert: Words = None,
     label: Words = None,
     before: Words = None,
@@ -58,5 +58,6 @@ def _details(agent: Agent, ticket: str) -> Json:
         "features": None if found.features is None else list(found.features),
         "feature_names": None if names is None else list(names),
         "holder": found.holder,
+        "calls": [dict(call) for call in agent.calls(ticket)],
         "events": [dict(event) for event in found.events],
     }

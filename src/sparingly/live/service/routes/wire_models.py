@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from sparingly.live.agent.ticket_records import Answered, Entry, Statistics, TicketEvent, Waiting
+from sparingly.live.agent.ticket_records import Answered, Entry, ExpertCall, Statistics, TicketEvent, Waiting
 from sparingly.live.service.alerts import Alert
 
 Label = StrictBool | StrictInt | StrictFloat | StrictStr
@@ -147,6 +147,9 @@ class DetailsOut(RecentOut):
     features: list[float] | None
     feature_names: list[str] | None
     holder: str | None = Field(description="Who has the question now.")
+    asked: list[str] = Field(description="Who was asked so far, in this order, where experts have names.")
+    paid: float = Field(description="What experts that were called have cost.")
+    calls: list[ExpertCall] = Field(description="What experts that are called were asked, and what came of it.")
     events: list[TicketEvent]
 
 

@@ -25,6 +25,7 @@ async function load() {
 function draw() {
   tiles(board.statistics);
   $("alerts").replaceChildren(...board.alerts.map(({ text }) => make("li", { text })));
+  bill(board.statistics.bill);
   show($("alerts"), board.alerts.length > 0);
   charts(board.over_time);
   $("recent").replaceChildren(...rows(board.recent.map(decision), 5, "No observations yet."));
@@ -166,6 +167,13 @@ async function release(open) {
   } catch (error) {
     problem(error.status ? error.message : "The service cannot be reached.");
   }
+}
+
+/** What each expert has cost, dearest first, where experts have names. */
+function bill(costs) {
+  const lines = Object.entries(costs ?? {}).sort((one, other) => other[1] - one[1]);
+  show($("bill"), lines.length > 0);
+  $("bill").replaceChildren(...lines.map(([name, cost]) => make("li", {}, make("span", { text: name }), make("b", { text: number(cost, 2) }))));
 }
 
 function expert(one) {

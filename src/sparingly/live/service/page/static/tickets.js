@@ -39,11 +39,14 @@ async function open(id, focus = true) {
   $("reason").textContent = sentence(opened.reason);
   $("numbers").textContent = figures(opened);
   $("likely").replaceChildren(...opened.probabilities.map(held));
-  $("events").replaceChildren(...opened.events.map(happened));
+  const calls = opened.calls.map(({ at, expert, state, label, detail }) => ({ at, what: `asked ${expert}: ${detail || state}`, who: null, label }));
+  $("events").replaceChildren(...[...opened.events, ...calls].sort((one, other) => one.at - other.at).map(happened));
+  $("asked").textContent = `Asked: ${opened.asked.join(", then ")}; paid for calls: ${money(opened.paid)}.`;
+  show($("asked"), opened.asked.length > 0);
   $("correct-label").value = label ?? "";
   const isOpen = status === "open";
   $("correct-button").textContent = status === "answered" ? "Correct" : "Answer";
-  show($("correct"), !["withdrawn", "unknown"].includes(status) && erased !== "everything");
+  show($("correct"), !["withdrawn", "unknown", "consulting"].includes(status) && erased !== "everything");
   show($("release"), isOpen && holder !== null);
   show($("reopen"), opened.asks && ["answered", "unknown", "skipped"].includes(status) && erased !== "everything");
   show($("withdraw"), isOpen);
