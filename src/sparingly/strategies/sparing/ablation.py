@@ -13,8 +13,8 @@ class Ablation:
     ----------
     intervals
         Of the quantile encoding; 1 is a linear one.
-    kernel
-        Without it there are only networks.
+    kernel, trees
+        Without them there are only networks.
     learnability
         Without it, what labels have taught is not measured: gamma stays at its prior.
     selection
@@ -25,6 +25,7 @@ class Ablation:
 
     intervals: int = 8
     kernel: bool = True
+    trees: bool = True
     learnability: bool = True
     selection: bool = True
     crossfit: bool = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,32 +14,43 @@ from sparingly.learning.row_independence import pad_block
 from sparingly.learning.scaling import ImageScaling, QuantileScaling, Unscaled
 from sparingly.strategies.sparing.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
 from sparingly.strategies.sparing.kernel import KernelMembers, squared_distances
+from sparingly.strategies.sparing.trees import TreeMembers
 
 MOST_FOR_KERNEL = 1500
 """Labels beyond which the kernel would take longer than the networks, and is left out."""
 SHARES = torch.linspace(0, 1, 5)
-"""Of the kernels, that are weighed against each other."""
+"""Of the kernels or the trees, that are weighed against each other."""
 NETWORK_PRIOR = 2.0
-"""How much likelier, in nats, all of the networks are taken to be than all of the kernels before any label."""
+"""How much likelier, in nats, none of the kernels or the trees is taken to be than all of them before any label."""
 CONTRAST = 8.0
 """What a score between 0 and 1 is multiplied by to be a logit, before it is calibrated."""
+FIRST_FOR_TREES = 100
+"""Labels from which on there are trees."""
+MOST_FEATURES_FOR_TREES = 256
+"""Of wider observations, such as images, a single feature says too little for a tree."""
+LEAST_TREE_SHARE = 0.1
+"""Trees with a smaller share are left out: they would take longer than all the rest."""
+FIRST_FOR_CURVE = 500
+"""Labels from which on the learning curve of the trees is measured: with fewer it is mostly noise."""
+NEAREST_OF = 500
+"""Labels among which the nearest is looked for."""
 
 
 class Beliefs:
-    """Members' probabilities: networks, and beside each one kernel regression that is blind to the same labels.
+    """Members' probabilities: networks, and beside each a kernel regression and trees, blind to the same labels.
 
-    Both are calibrated by their predictions of unseen labels, and mixed by the share that these make likely.
+    All are calibrated by their predictions of unseen labels, and mixed by the shares that these make likely.
 
     Parameters
     ----------
     n_classes, shape
         How many classes there are, and the shape of an observation.
     network, width, members
-        As in `Sparing`. An `Ensemble` of models of any kind stands alone, without kernels.
+        As in `Sparing`. An `Ensemble` of models of any kind stands alone, without kernels and trees.
     intervals
         Of the quantile encoding.
-    kernel, crossfit
-        For ablations: without them there are only networks, or every member sees every label.
+    kernel, trees, crossfit
+        For ablations: without them there are fewer kinds of models, or every member sees every label.
     """
 
     def __init__(
@@ -51,6 +63,7 @@ class Beliefs:
         members: int | None = None,
         intervals: int = 8,
         kernel: bool = True,
+        trees: bool = True,
         crossfit: bool = True,
         seed: int = 0,
     ) -> None:
@@ -70,7 +83,12 @@ class Beliefs:
             raise ValueError(f"members is {members}: an ensemble has at least 2")
         beside = kernel and not isinstance(network, Ensemble)
         self._kernel = KernelMembers(n_classes, members=self.members) if beside else None
+        narrow = network == "mlp" and math.prod(shape) <= MOST_FEATURES_FOR_TREES
+        self._trees = TreeMembers(n_classes, members=self.members) if trees and narrow else None
         self._temperature, self._contrast, self._share, self._typical = 1.0, 1.0, 0.0, 1.0
+        self._tree_temperature, self._tree_share = 1.0, 0.0
+        self.halves: tuple[Tensor, Tensor] | None = None
+        """After a training: what the trees held of each label unseen with half of the labels, and with all of them."""
         self._labelled = torch.zeros(0)
 
     @property
@@ -80,21 +98,47 @@ class Beliefs:
     def fit(self, sample: Tensor, X: Tensor, y: Tensor, folds: Tensor, generator: torch.Generator) -> Tensor:
         """Train anew on classes `[n]`, scaled by a sample of the stream; for each label what was held of it unseen."""
         rows = self._scaling.fit(sample)(X)
-        self._labelled = rows.flatten(1)
+        flat = rows.flatten(1)
+        self._labelled = flat[torch.linspace(0, len(flat) - 1, min(len(flat), NEAREST_OF)).round().long()]
         self._typical = _typical(self._scaling(sample).flatten(1), self._labelled)
-        hidden = folds if self.crossfit else torch.full_like(folds, -1)
+        hidden, self.halves = folds if self.crossfit else torch.full_like(folds, -1), None
         self.ensemble.fit(rows, y, hidden, min(1000, 125 + len(X) // 5), generator)
         logits = self.ensemble.held_out(rows, folds)
-        self._temperature, self._share = temperature(logits, y), 0.0
-        networks = (logits / self._temperature).softmax(1)
-        if self._kernel is None or len(X) > MOST_FOR_KERNEL:
-            return networks
-        self._kernel.fit(self._scaling(sample).flatten(1), self._labelled, y, hidden)
-        scores = self._kernel.held_out(self._labelled, folds)
-        self._contrast = CONTRAST / temperature(CONTRAST * scores, y)
-        kernels = (self._contrast * scores).softmax(1)
-        self._share = _share(networks, kernels, y)
-        return _mix(networks, kernels, self._share)
+        self._temperature, self._share, self._tree_share = temperature(logits, y), 0.0, 0.0
+        held = (logits / self._temperature).softmax(1)
+        if self._kernel is not None and len(X) <= MOST_FOR_KERNEL:
+            self._kernel.fit(self._scaling(sample).flatten(1), flat, y, hidden)
+            scores = self._kernel.held_out(flat, folds)
+            self._contrast = CONTRAST / temperature(CONTRAST * scores, y)
+            kernels = (self._contrast * scores).softmax(1)
+            self._share = _share(held, kernels, y)
+            held = _mix(held, kernels, self._share)
+        if self._trees is not None and len(X) >= FIRST_FOR_TREES:
+            held = self._fit_trees(self._trees, held, (X.flatten(1), y, folds, hidden), generator)
+        return held
+
+    def _fit_trees(
+        self,
+        trees: TreeMembers,
+        held: Tensor,
+        labels: tuple[Tensor, Tensor, Tensor, Tensor],
+        generator: torch.Generator,
+    ) -> Tensor:
+        """Train the trees, and mix what they hold of labels unseen with what the other models hold."""
+        X, y, folds, hidden = labels
+        seed = int(torch.randint(2**31, (1,), generator=generator))
+        trees.fit(X, y, hidden, seed)
+        unseen = trees.held_out(X, folds)
+        self._tree_temperature = temperature(unseen.log(), y)
+        calibrated = (unseen.log() / self._tree_temperature).softmax(1)
+        share = _share(held, calibrated, y)
+        self._tree_share = share if share >= LEAST_TREE_SHARE else 0.0
+        if self._tree_share and len(X) >= FIRST_FOR_CURVE:
+            half = torch.arange(len(X)) // self.members % 2 == 0
+            fewer = TreeMembers(trees.n_classes, members=self.members)
+            fewer.fit(X[half], y[half], hidden[half], seed)
+            self.halves = fewer.held_out(X, folds), unseen
+        return _mix(held, calibrated, self._tree_share)
 
     def novelty(self, X: Tensor) -> Tensor:
         """Squared distances to the nearest label, over their mean on the stream."""
@@ -104,23 +148,30 @@ class Beliefs:
     def __call__(self, X: Tensor) -> Tensor:
         """The members' probabilities, `[member, block, class]`."""
         rows = pad_block(self._scaling(X))
-        networks = (self.ensemble.logits(rows)[:, : len(X)] / self._temperature).softmax(2)
-        if self._kernel is None or self._share == 0:
-            return networks
-        scores = self._kernel.scores(rows.flatten(1))[:, : len(X)]
-        return _mix(networks, (self._contrast * scores).softmax(2), self._share)
+        held = (self.ensemble.logits(rows)[:, : len(X)] / self._temperature).softmax(2)
+        if self._kernel is not None and self._share:
+            scores = self._kernel.scores(rows.flatten(1))[:, : len(X)]
+            held = _mix(held, (self._contrast * scores).softmax(2), self._share)
+        if self._trees is not None and self._tree_share:
+            logs = self._trees.probabilities(X.flatten(1)).log()
+            held = _mix(held, (logs / self._tree_temperature).softmax(2), self._tree_share)
+        return held
 
     def add_class(self) -> None:
         """Take on one more class, the last."""
         self.ensemble.add_class()
         if self._kernel is not None:
             self._kernel.add_class()
+        if self._trees is not None:
+            self._trees.add_class()
 
     def state_dict(self) -> dict[str, Any]:
         return {
             "scaling": self._scaling.state_dict(),
             "ensemble": self.ensemble.state_dict(),
             "kernel": None if self._kernel is None or self._share == 0 else self._kernel.state_dict(),
+            "trees": None if self._trees is None or self._tree_share == 0 else self._trees.state_dict(),
+            "tree_calibration": [self._tree_temperature, self._tree_share],
             "labelled": self._labelled,
             "calibration": [self._temperature, self._contrast, self._share, self._typical],
         }
@@ -130,6 +181,10 @@ class Beliefs:
         self.ensemble.load_state_dict(state["ensemble"])
         if self._kernel is not None and state["kernel"] is not None:
             self._kernel.load_state_dict(state["kernel"])
+        # States of release 0.1 have no trees, and go on without them until the next training.
+        if self._trees is not None and state.get("trees") is not None:
+            self._trees.load_state_dict(state["trees"])
+        self._tree_temperature, self._tree_share = (float(one) for one in state.get("tree_calibration", (1.0, 0.0)))
         self._labelled = state["labelled"]
         self._temperature, self._contrast, self._share, self._typical = (float(value) for value in state["calibration"])
 
@@ -143,12 +198,12 @@ def _typical(sample: Tensor, labelled: Tensor) -> float:
     return float(others.mean()) if len(others) else least
 
 
-def _share(networks: Tensor, kernels: Tensor, y: Tensor) -> float:
-    """The mean share of the kernels, given the labels they did not see."""
-    mixed = (_mix(networks, kernels, float(share)).clamp(min=1e-12).log() for share in SHARES)
+def _share(held: Tensor, others: Tensor, y: Tensor) -> float:
+    """The mean share of other models beside those that are there, given the labels they did not see."""
+    mixed = (_mix(held, others, float(share)).clamp(min=1e-12).log() for share in SHARES)
     likely = torch.stack([-nn.functional.nll_loss(one, y, reduction="sum") for one in mixed])
     return round(float(SHARES @ (likely - NETWORK_PRIOR * SHARES).softmax(0)), 2)
 
 
-def _mix(networks: Tensor, kernels: Tensor, share: float) -> Tensor:
-    return networks + share * (kernels - networks)
+def _mix(held: Tensor, others: Tensor, share: float) -> Tensor:
+    return held + share * (others - held)

@@ -113,6 +113,7 @@ class Sparing(Strategy):
             members=members,
             intervals=ablation.intervals,
             kernel=ablation.kernel,
+            trees=ablation.trees,
             crossfit=ablation.crossfit,
             seed=seed,
         )

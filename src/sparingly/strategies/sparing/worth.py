@@ -60,6 +60,7 @@ class Worth:
         unit: float,
         learnability: bool = True,
         discount: float = DISCOUNT,
+        slope: float = 0.0,
     ) -> Worth:
         """Compare what each label was expected to cost when it was bought with what it would cost unseen today.
 
@@ -74,6 +75,8 @@ class Worth:
             A sample: the disagreement `value`, the expected cost `risk`, and the observations `x`.
         unit
             The largest cost of a mistake.
+        slope
+            What an e-fold of labels saves a round at least, by a learning curve, if one was measured.
 
         Examples
         --------
@@ -90,7 +93,7 @@ class Worth:
         gamma = max(0.1, (removed + PRIOR) / (explained + 1.0)) if learnability else PRIOR
         mean = float(stream["value"].mean())
         paid = (float(value.sum()) + UNSEEN * mean) / (len(value) + UNSEEN)
-        saved = discount * gamma * mean
+        saved = discount * max(gamma * mean, slope)
         reach = 0.1 * float(stream["x"].flatten(1).var(0, correction=0).sum())
         return cls(gamma, saved, saved / max(paid, 1e-12), float(stream["risk"].mean()), reach)
 
