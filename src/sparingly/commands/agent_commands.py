@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 agent = typer.Typer(help="An agent that asks people, from the command line.", no_args_is_help=True)
 
 Place = Annotated[str, typer.Argument(metavar="FILE|URL", help="An SQLite file, or postgresql://...")]
+ServedPlace = Annotated[
+    str, typer.Argument(metavar="FILE|URL", help="An SQLite file, postgresql://..., or a service's http://...")
+]
+Token = Annotated[str | None, typer.Option(envvar="SPARINGLY_TOKEN", help="Where the agent is a service's.")]
 AgentName = Annotated[str, typer.Argument(metavar="NAME", help="An agent of the service.")]
 
 
@@ -74,24 +79,24 @@ def create(
 
 @agent.command()
 def observe(
-    place: Place,
+    place: ServedPlace,
     source: Annotated[str | None, typer.Argument(metavar="DATA", help="A file; otherwise standard input.")] = None,
     kind: Annotated[str | None, typer.Option("--format", help="csv or jsonl; otherwise the first line tells.")] = None,
     payload: Annotated[str | None, typer.Option(help="The column that people are shown instead of the row.")] = None,
+    drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
+    token: Token = None,
     id: Annotated[str, typer.Option(help="The column or key that holds the caller's own id.")] = "id",
     batch: Annotated[int, typer.Option(help="Observations that are written together.", min=1)] = 100,
-    token: Annotated[
-        str | None, typer.Option(envvar="SPARINGLY_TOKEN", help="For an agent of a running service.")
-    ] = None,
 ) -> None:
     """Observe the rows of a file or of standard input, CSV or JSON lines; write their tickets as JSON lines.
 
     The agent is a file, a database, or one of a running service: http://127.0.0.1:8000/NAME.
     """
-    from sparingly.commands.input_formats import batches, open_rows
+    from sparingly.commands.input_formats import batches, open_rows, without
 
-    with open_rows(source, kind, id, payload) as rows, _observer(place, token) as opened:
-        for block in batches(rows, batch):
+    left_out = [column.strip() for column in drop.split(",")] if drop else []
+    with open_rows(source, kind, id, payload) as rows, _opened(place, token) as opened:
+        for block in batches(without(rows, left_out), batch):
             tickets = opened.observe_many(
                 [one.features for one in block], ids=[one.id for one in block], payloads=[one.payload for one in block]
             )
@@ -99,42 +104,29 @@ def observe(
                 typer.echo(json.dumps(dict(ticket)))
 
 
-def _observer(place: str, token: str | None) -> Agent | Client:
-    """An agent that observes: opened here, or of a running service by its address and name."""
-    if not place.startswith(("http://", "https://")):
-        from sparingly.live.agent.agent import Agent
-
-        return Agent.open(place)
-    from sparingly.live.client.client import Client
-
-    url, _, name = place.rstrip("/").rpartition("/")
-    if token is None:
-        raise ValueError(f"a token of the service at {url} is needed: --token, or the variable SPARINGLY_TOKEN")
-    if url in ("http:/", "https:/"):
-        raise ValueError(f"{place} names no agent: give its name after the address, as in {place.rstrip('/')}/default")
-    return Client(url, token, agent=name)
-
-
 @agent.command()
 def teach(
     place: Annotated[str, typer.Argument(metavar="[FILE|URL]", help="The agent; `agent.db` if left out.")],
     source: Annotated[str | None, typer.Argument(metavar="DATA", help="CSV or JSON lines; - reads them in.")] = None,
     target: Annotated[str, typer.Option(help="The column or key that holds the label.")] = "label",
+    drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
+    token: Token = None,
     kind: Annotated[str | None, typer.Option("--format", help="csv or jsonl; otherwise the first line tells.")] = None,
     id: Annotated[str, typer.Option(help="The column or key that holds the caller's own id.")] = "id",
 ) -> None:
     """Teach an agent labels that are there already: learned at once, free, counted apart from questions."""
-    from sparingly.commands.input_formats import class_of, open_rows, with_labels
-    from sparingly.live.agent.agent import Agent
+    from sparingly.commands.input_formats import class_of, open_rows, with_labels, without
 
     place, source = ("agent.db", place) if source is None else (place, source)
-    with open_rows(source, kind, id) as rows, Agent.open(place) as opened:
-        every = list(with_labels(rows, target))
+    left_out = [column.strip() for column in drop.split(",")] if drop else []
+    with open_rows(source, kind, id) as rows, _opened(place, token) as opened:
+        every = list(with_labels(without(rows, left_out), target))
         known = [row for row in every if row.label is not None]
-        labels = [class_of(row.label, opened.classes) for row in known]
+        classes = opened.classes
+        labels = [class_of(row.label, classes) for row in known]
         count = opened.teach([row.features for row in known], labels, ids=[row.id for row in known])
-    left_out = f", {len(every) - len(known)} rows without one left out" if len(known) < len(every) else ""
-    typer.echo(f"{place}: {count} labels taught{left_out}")
+    unlabelled = f", {len(every) - len(known)} rows without one left out" if len(known) < len(every) else ""
+    typer.echo(f"{place}: {count} labels taught{unlabelled}")
 
 
 @agent.command()
@@ -315,6 +307,21 @@ def delete(
         typer.confirm(f"delete agent {name} of {store} for good?", abort=True)
     gone = Agents(_database(store)).delete(name, Operator.current())
     typer.echo(f"{name} is deleted" if gone else f"{name} is deleted as soon as the service that runs lets go of it")
+
+
+def _opened(place: str, token: str | None) -> Agent | Client:
+    """The agent of a file or database, or one of a running service, `default` if its address names none."""
+    if not place.startswith(("http://", "https://")):
+        from sparingly.live.agent.agent import Agent
+
+        return Agent.open(place)
+    from sparingly.live.client.client import Client
+
+    at = urlsplit(place)
+    url, name = f"{at.scheme}://{at.netloc}", at.path.strip("/").rpartition("/")[2] or "default"
+    if token is None:
+        raise ValueError(f"a token of the service at {url} is needed: --token, or the variable SPARINGLY_TOKEN")
+    return Client(url, token, agent=name)
 
 
 def _change_state(name: str, what: str, store: str) -> None:

@@ -65,7 +65,7 @@ def read_rows(
     >>> [row.features for row in read_rows(["a,b,id\\n", "1,2,first\\n"])]
     [{'a': 1.0, 'b': 2.0}]
     >>> next(read_rows(['{"features": [1, 2], "id": "first", "payload": "look"}']))
-    InputRow(features=[1, 2], id='first', payload='look')
+    InputRow(features=[1, 2], id='first', payload='look', label=None)
     """
     lines = (line for line in source if line.strip())
     first = next(iter(lines), None)
@@ -96,6 +96,20 @@ def with_labels(rows: Iterable[InputRow], target: str) -> Iterator[InputRow]:
             continue
         features = {name: value for name, value in row.features.items() if name != target}
         yield replace(row, features=features, label=row.features[target])
+
+
+def without(rows: Iterable[InputRow], columns: Sequence[str]) -> Iterator[InputRow]:
+    """The rows without some columns, each of which must be there.
+
+    >>> [row.features for row in without(read_rows(["a,b\\n", "1,2\\n"]), ["b"])]
+    [{'a': 1.0}]
+    """
+    for number, row in enumerate(rows, start=1):
+        for column in columns:
+            if not isinstance(row.features, dict) or column not in row.features:
+                raise AgentError(f"row {number} has no column {column!r} to leave out")
+        kept = {name: value for name, value in row.features.items() if name not in columns} if columns else row.features
+        yield replace(row, features=kept)
 
 
 def class_of(label: Any, classes: Sequence[Any]) -> Any:

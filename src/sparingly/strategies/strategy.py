@@ -164,6 +164,9 @@ class Strategy(abc.ABC):
             f"strategy {self.name} cannot take on class {game.outcomes[-1]!r}: make it anew with all classes"
         )
 
+    def _forgo(self, x: Tensor) -> None:  # noqa: B027
+        """Called for a question that is not asked; for a strategy that counts on answers to come."""
+
     @abc.abstractmethod
     def _train(self) -> None:
         """Update the parameters from everything kept."""
@@ -314,6 +317,10 @@ class Strategy(abc.ABC):
         grown.game = game
         grown.generation += 1
         self.__dict__.update(grown.__dict__)
+
+    def forgo(self, x: ArrayLike | Tensor) -> None:
+        """Know that a question which was decided on is not asked, so that no answer to it will come."""
+        self._forgo(self._block(np.asarray(x)[None] if not isinstance(x, Tensor) else x[None])[0])
 
     def advance(self, rounds: int) -> None:
         """Move the clock by rounds that another copy of this strategy decided."""

@@ -225,6 +225,15 @@ def decide(
     write(connection, new, made)
     if settings.machine_actions:
         calls.add(connection, [row for row in made if row["status"] == CONSULTING], settings)
+    refused = [row for row in made if row["wanted"] and row["status"] == ANNOUNCED]
+    next_seq = head + 1 + len(made)
+    journal.append(
+        connection,
+        [
+            {"seq": next_seq + i, "at": now, "kind": journal.NOT_ASKED, "ticket": r["seq"]}
+            for i, r in enumerate(refused)
+        ],
+    )
     return [SimpleNamespace(**row) for row in made]
 
 

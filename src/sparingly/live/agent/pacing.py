@@ -17,7 +17,7 @@ from sparingly.strategies.strategy import Decision
 
 _HOUR, _DAY = 3600.0, 86400.0
 
-FRONT = 1 / 3
+FRONT = 1 / 5
 """By a share f of the way, f to this power of an allowance may be spent: early labels serve all that follows."""
 
 AHEAD = 0.02
@@ -31,6 +31,10 @@ USUAL = 2000
 
 BEFORE_ALL = 1e6
 """What a question is worth without which a strategy knows nothing yet."""
+
+
+FIRST_LABELS = 20
+"""So many of these questions at once in any case, if the limit allows them."""
 
 
 @dataclass
@@ -49,8 +53,8 @@ class Allowance:
         Observations in one unit of the way; how far each takes us on it.
 
     >>> early = Allowance(limit=80, spent=10, done=105, length=1000)
-    >>> round(early.allowed_by_now(1.0)), early.rate(1.0), early.refuses(1.0)
-    (40, 1.5, False)
+    >>> round(early.allowed_by_now(1.0)), round(early.rate(1.0), 1), early.refuses(1.0, 0.0)
+    (53, 2.1, False)
     """
 
     limit: float
@@ -72,8 +76,12 @@ class Allowance:
         left = max(0.0, self.allowed_by_now(price) - self.spent) / max(price, 1e-12)
         return left / max(1.0, AHEAD * self.length * self.pace)
 
-    def refuses(self, price: float) -> bool:
-        return self.spent + price > self.allowed_by_now(price) + 1e-9
+    def refuses(self, price: float, worth: float) -> bool:
+        """Whether one more would be too early; of what comes before all else, half may be spent at once."""
+        allowed = self.allowed_by_now(price)
+        if worth >= BEFORE_ALL:
+            allowed = max(allowed, self.limit / 2, min(self.limit, FIRST_LABELS * price))
+        return self.spent + price > allowed + 1e-9
 
 
 class Spending:
@@ -147,6 +155,7 @@ class QuestionAllowance:
 
     def refusal(self, priority: float | None, price: float) -> str | None:
         """Why one more question must not be asked, in words; None if it may be, and it is counted."""
+        worth = priority or 0.0
         for left, words in self.left:
             if self._asked >= left:
                 return f"no more than {words}"
@@ -154,7 +163,7 @@ class QuestionAllowance:
             cost = price if one.in_money else 1.0
             if one.spent + cost > one.limit + 1e-9:
                 return f"no more than {one.words}"
-            if one.refuses(cost) or (priority or 0.0) < self._least(one.rate(cost)):
+            if one.refuses(cost, worth) or worth < min(BEFORE_ALL, self._least(one.rate(cost))):
                 return f"no more than {one.words}: they are kept for questions that are worth more"
         self._asked += 1
         for one in self.allowances:
@@ -172,7 +181,8 @@ class QuestionAllowance:
 def worth_of(decision: Decision, game: Game) -> float:
     """What asking is worth beyond its price where the strategy says so, else what announcing is expected to cost.
 
-    >>> from sparingly import Why, label_efficient
+    >>> from sparingly import label_efficient
+    >>> from sparingly.strategies import Why
     >>> why = Why("the label is worth {worth}, and costs {net} more", {"worth": 0.5, "net": 0.25})
     >>> worth_of(Decision(2, 0, True, why), label_efficient(2))
     0.25

@@ -89,6 +89,11 @@ class Client:
         """The tickets to which something happened after an event, as they stand, and the event to go on from."""
         return self._do(wire_format.changes(self.agent, since, limit))
 
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The agent's classes, as the service has them now."""
+        return self._do(wire_format.classes(self.agent))
+
     def questions(self, *, limit: int = 1, lease_seconds: float | None = None) -> list[Question]:
         """The next questions, leased to the owner of the token."""
         return self._do(wire_format.questions(self.agent, limit, lease_seconds))

@@ -124,6 +124,10 @@ def changes(agent: str, since: int, limit: int) -> Call[tuple[list[Entry], int]]
     return Call("GET", f"{_at(agent)}/tickets?since={since}&limit={limit}", read)
 
 
+def classes(agent: str) -> Call[tuple[Any, ...]]:
+    return Call("GET", _at(agent), lambda reply: tuple(reply["classes"]))
+
+
 def questions(agent: str, limit: int, lease_seconds: float | None) -> Call[list[Question]]:
     lease = "" if lease_seconds is None else f"&lease_seconds={lease_seconds}"
     read = lambda reply: [_question(one) for one in reply["questions"]]  # noqa: E731

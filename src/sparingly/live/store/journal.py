@@ -17,6 +17,7 @@ from sparingly.live.store.migrations import meta
 from sparingly.live.store.tables import calls, journal, observations, taught
 
 OBSERVED, CORRECTED, REOPENED, ERASED, TAUGHT = "observed", "corrected", "reopened", "erased", "taught"
+NOT_ASKED = "not asked"
 CLASS_ADDED = "class added"
 HEARD, PAID = "heard", "paid"
 """The kinds of event; the others are the statuses that they lead to. "heard": an expert who may be wrong has answered,
@@ -88,7 +89,7 @@ def count_taught(connection: Connection) -> int:
 
 def teaching(connection: Connection, after: int, upto: int) -> list[Event]:
     """The answers and corrections among the events, labels nobody was asked for, and classes that were added."""
-    tells = or_(journal.c.symbol.is_not(None), journal.c.kind.in_([TAUGHT, CLASS_ADDED]))
+    tells = or_(journal.c.symbol.is_not(None), journal.c.kind.in_([TAUGHT, CLASS_ADDED, NOT_ASKED]))
     within = and_(journal.c.seq > after, journal.c.seq <= upto, tells)
     found = connection.execute(_EVENTS.where(within).order_by(journal.c.seq)).all()
     return [_completed(connection, Event(*row)) for row in found]

@@ -148,11 +148,13 @@ class Learner:
                 assert event.action is not None
                 assert event.symbol is not None
                 self.learn(self._features(event), event.action, event.symbol)
-            elif event.kind in (journal.TAUGHT, journal.HEARD):
+            elif event.kind in (journal.TAUGHT, journal.HEARD, journal.NOT_ASKED):
                 self.decide(waiting, replayed=True)
                 waiting = []
                 if event.kind == journal.TAUGHT:
                     self.teach(event)
+                elif event.kind == journal.NOT_ASKED:
+                    self.strategy.forgo(self._features(event))
                 else:
                     self.hear(self._features(event), event.heard)
             elif event.new_class is not None:
@@ -303,6 +305,9 @@ class FollowingDecider:
                     Learner(self._strategy).teach(event)
                 elif event.new_class is not None:
                     self._strategy.add_class(*event.new_class)
+                elif event.kind == journal.NOT_ASKED:
+                    if event.x:
+                        self._strategy.forgo(journal.vector(event.x, self._strategy.shape))
                 elif event.x and event.action is not None and event.symbol is not None:
                     symbol = self._strategy.game.symbols(event.action)[event.symbol]
                     self._strategy.learn(journal.vector(event.x, self._strategy.shape), event.action, symbol)

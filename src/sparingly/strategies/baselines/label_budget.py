@@ -90,6 +90,7 @@ class LabelBudget(Strategy):
         decision = self.inner.decide(assessment.values["inner"], row)
         self.generation += self.inner.generation - before
         if decision.asks and not self.left():
+            self.inner.forgo(assessment.X[row])
             why = Why(
                 "the budget is spent after {asked} questions; it would ask because "
                 + str(decision.why).replace("{", "{{").replace("}", "}}"),
@@ -103,6 +104,9 @@ class LabelBudget(Strategy):
         before = self.inner.generation
         self.inner.learn(x, action, self.game.symbols(action)[symbol])
         self.generation += self.inner.generation - before
+
+    def _forgo(self, x: Tensor) -> None:
+        self.inner.forgo(x)
 
     def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
         self.inner.teach(X, np.asarray(outcomes))

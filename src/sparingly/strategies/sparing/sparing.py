@@ -266,6 +266,9 @@ class Sparing(Strategy):
         if stale is not None:
             self.knowledge.forget(*stale, self.clock)
 
+    def _forgo(self, x: Tensor) -> None:
+        self.questions.take(x)
+
     def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
         """Labels without a question: the scaling sees the observations, and nothing was predicted of them."""
         for x, outcome in zip(X, outcomes, strict=True):

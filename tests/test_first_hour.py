@@ -1,0 +1,155 @@
+"""The first hour of a new user, typed from an empty folder: the five commands of the page, and what one tries next."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+import sparingly as sp
+from tests.snippets import snippets
+
+PAGE = Path(__file__).parents[1] / "docs" / "get-started.md"
+SECONDS = 120
+
+
+class Shell:
+    """A folder in which commands are typed, one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "bin").mkdir()
+        typed = folder / "bin" / "sparingly"
+        typed.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m sparingly "$@"\n')
+        typed.chmod(0o755)
+        source = str(Path(sp.__file__).parents[1])
+        path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        self.environment = {**os.environ, "PATH": path, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
+        self.folder = folder
+
+    def type(self, line: str, *, code: int = 0) -> str:
+        """What a command says, on both streams."""
+        done = subprocess.run(
+            ["/bin/sh", "-c", line],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == code, f"{line}\n{done.stdout}"
+        assert "Traceback" not in done.stdout, done.stdout
+        return done.stdout
+
+    def start(self, line: str) -> subprocess.Popen[str]:
+        """A command that goes on; stopped by whoever started it."""
+        words = shlex.split(line.rstrip("& "))
+        return subprocess.Popen(
+            [sys.executable, "-m", *words],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def commands() -> tuple[str, list[str]]:
+    """What the page has a newcomer write, and the five commands."""
+    parts = snippets(PAGE)
+    (last,) = [i for i, one in enumerate(parts) if "SPARINGLY_TOKEN" in one.text]
+    return parts[last - 1].text, [line for line in parts[last].text.splitlines() if line.strip()]
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture
+def stopped() -> Iterator[list[subprocess.Popen[str]]]:
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for one in started:
+        one.send_signal(signal.SIGTERM)
+        one.wait(30)
+
+
+def test_five_commands_lead_from_a_table_to_people_who_are_asked(
+    shell: Shell, stopped: list[subprocess.Popen[str]]
+) -> None:
+    table, typed = commands()
+    assert len(typed) <= 5
+    port = str(free_port())
+    run, serve, token, teach, observe = (line.replace("8000", port) for line in typed)
+    (shell.folder / "write.py").write_text(table)
+    shell.type(f"{shlex.quote(sys.executable)} write.py")
+    assert "Sparing would have cost" in shell.type(run)
+    stopped.append(shell.start(serve))
+    assert stopped[0].stdout is not None
+    assert port in stopped[0].stdout.readline()
+    admin = stopped[0].stdout.readline().split()[-1]
+    name, _, made = token.removeprefix("export ").partition("=")
+    shell.environment[name] = shell.type(f"echo {made} 2>/dev/null").strip().splitlines()[-1]
+    assert "80 labels taught" in shell.type(teach)
+    tickets = shell.type(observe).splitlines()
+    assert len(tickets) == 80
+    assert any('"asks": true' in line for line in tickets)
+    assert all('"probabilities": {"leaves": ' in line for line in tickets)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        page = browser.new_page()
+        page.set_default_timeout(60_000)
+        page.goto(f"http://127.0.0.1:{port}")
+        page.get_by_label("Token").fill(admin)
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url("**/agents/default/**")
+        expect(page.locator("#schema")).to_contain_text("job: ")
+        expect(page.locator("#questions-text")).to_contain_text("80 labels taught")
+        page.goto(f"http://127.0.0.1:{port}/agents/default/answer")
+        for field in ("age", "job", "since", "member"):
+            expect(page.locator("#shown")).to_contain_text(field)
+        page.locator("#choices").get_by_role("button", name="buys").click()
+        browser.close()
+    with sp.Client(f"http://127.0.0.1:{port}", admin) as client:
+        deadline = time.monotonic() + SECONDS
+        while client.stats().answered < 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert client.stats().taught == 80
+
+
+def test_what_is_known_can_be_told_and_what_comes_out_can_be_taken_away(shell: Shell) -> None:
+    shell.type(f"{shlex.quote(sys.executable)} -c {shlex.quote(commands()[0])}")
+    costs = "--cost announced=leaves,true=buys:5 --query-cost 0.3"
+    limits = "--horizon 80 --max-total 20 --max-cost 9 --max-per-day 50 --max-per-hour 100"
+    assert "strategy sparing" in shell.type(f"sparingly agent create shop.db --classes leaves,buys {costs} {limits}")
+    assert "80 labels taught" in shell.type("sparingly agent teach shop.db known.csv --target outcome")
+    tickets = shell.type("sparingly agent observe shop.db new.csv").splitlines()
+    assert sum('"asks": true' in line for line in tickets) <= 20
+    said = shell.type("sparingly agent stats shop.db")
+    assert re.search(r"80 observations, \d+ questions: .*; 80 labels taught", said)
+    shell.type("sparingly agent export-model shop.db shop.model")
+    lines = shell.type("sparingly predict shop.model --data new.csv").splitlines()
+    assert lines[0] == "prediction,leaves,buys"
+    assert len(lines) == 81
+    refused = shell.type("sparingly agent teach shop.db known.csv --target outcme", code=2)
+    assert refused == "sparingly: row 1 has no column 'outcme'\n"
+    assert "did you mean" in shell.type("sparingly datasets --fetch adlut", code=2)
