@@ -82,6 +82,25 @@ def test_a_key_pressed_while_the_page_is_busy(served, people):
     assert len(held) == 1
 
 
+def test_any_own_answer_can_be_taken_back(served, people):
+    first, _, third = observe(served, 3)
+    served.agent.answer(third, "cat", expert="somebody")
+    page = people()
+    press(page, "1")
+    expect(page.locator("#today-answers")).to_have_text("1")
+    page.get_by_text("Your last answers").click()
+    given = page.locator("#answers li")
+    expect(given).to_have_count(1)
+    press(page, "2")
+    expect(given).to_have_count(2)
+    assert violations(page) == []
+    page.get_by_role("button", name=f"Take back cat for {first}").click()
+    expect(given).to_have_count(1)
+    expect(page.locator("#shown td").first).to_have_text("0")
+    assert [entry.status for entry in served.agent.history()] == ["open", "answered", "answered"]
+    expect(page.locator("#last-text")).to_contain_text("You said dog")  # which can still be undone
+
+
 def test_shortcuts_leave_the_browser_its_own_and_can_be_turned_off(served, people):
     observe(served, 2)
     page = people()

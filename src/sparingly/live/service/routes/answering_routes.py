@@ -18,6 +18,7 @@ from sparingly.live.service.page.plain_reasons import likely_classes, plain_reas
 from sparingly.live.service.routes.wire_models import (
     ERROR_RESPONSES,
     AnswerIn,
+    AnswersOut,
     ClassesOut,
     ClassIn,
     DoneOut,
@@ -27,7 +28,7 @@ from sparingly.live.service.routes.wire_models import (
     TicketIn,
     UndoneOut,
 )
-from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, Service, midnight
+from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, Service, TheAgent, midnight
 from sparingly.live.service.web.error_responses import HTTPError
 from sparingly.live.training.added_classes import may_add
 
@@ -99,6 +100,15 @@ async def release(body: ReleaseIn, agent: Name, here: Here, the_agent: Answering
     if body.expert not in (None, who.name) and who.role != ADMIN:
         raise HTTPError(403, f"the role {who.role} may release its own questions only, not those of {body.expert}")
     return await here.call(_release, the_agent, who, body)
+
+
+@router.get("/answers", response_model=AnswersOut)
+async def own_answers(
+    agent: Name, here: Here, the_agent: TheAgent, who: Expert, limit: Annotated[int, Query(ge=1, le=1000)] = 20
+) -> Json:
+    """The caller's own answers that stand, newest question first; `/undo` takes any of them back."""
+    found = await here.call(the_agent.queries.search, status=ANSWERED, expert=who.name, limit=limit)
+    return {"answers": [{"ticket": one.id, "label": one.label, "closed": one.closed} for one in found]}
 
 
 @router.post("/undo", response_model=UndoneOut)

@@ -106,6 +106,16 @@ class DoneOut(BaseModel):
     today: dict[str, float] | None = None
 
 
+class GivenAnswer(BaseModel):
+    ticket: str
+    label: Label | None
+    closed: float | None = Field(description="When it was answered.")
+
+
+class AnswersOut(BaseModel):
+    answers: list[GivenAnswer]
+
+
 class UndoneOut(BaseModel):
     """The question, lent again to whoever took the answer back."""
 

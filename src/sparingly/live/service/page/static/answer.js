@@ -202,18 +202,43 @@ function remember(asked, words) {
   $("last-text").textContent = words;
   $("news").textContent = words;
   show($("last"), true);
+  loadAnswers().catch(() => {});
 }
 
 function undo() {
-  return inTurn(async () => {
-    problem(null);
-    if (!last) return;
-    const told = await call("POST", "/undo", { ticket: last.id });
+  return inTurn(async () => last && undoNow(last.id)); // the last when its turn has come
+}
+
+/** Take an answer back, the last or an earlier one: its question is open again, and here. */
+function takeBack(id) {
+  return inTurn(() => undoNow(id));
+}
+
+async function undoNow(id) {
+  problem(null);
+  const told = await call("POST", "/undo", { ticket: id });
+  if (last?.id === id) {
     last = null;
     show($("last"), false);
-    $("news").textContent = "Taken back. The question is open again.";
-    draw(told.question);
-  });
+  }
+  $("news").textContent = "Taken back. The question is open again.";
+  draw(told.question);
+  await loadAnswers();
+}
+
+/** This person's last answers, each of which can be taken back; loaded when someone wants to see them. */
+async function loadAnswers() {
+  if (!$("mine").open) return;
+  const { answers } = await call("GET", "/answers");
+  $("answers").replaceChildren(...answers.map(given));
+  show($("no-answers"), answers.length === 0);
+}
+
+function given({ ticket, label, closed }) {
+  const button = make("button", { type: "button", className: "quiet release", text: "Take back", "aria-label": `Take back ${label} for ${ticket}` });
+  button.addEventListener("click", () => takeBack(ticket));
+  const when = make("span", { className: "muted small", text: ` ${ticket} · ${ago(closed)}` });
+  return make("li", {}, make("span", {}, make("b", { text: String(label) }), when), button);
 }
 
 function pressed(event) {
@@ -249,6 +274,7 @@ $("skip").addEventListener("click", () => setAside("/skip", "Your skip", "Skippe
 $("unknown").addEventListener("click", () => setAside("/dont-know", "Your “don’t know”", "You did not know: the question is closed."));
 $("new-class").addEventListener("submit", answerNew);
 $("undo").addEventListener("click", undo);
+$("mine").addEventListener("toggle", () => loadAnswers().catch((error) => problem(error.message)));
 $("keys").addEventListener("change", () => {
   localStorage.setItem("keys", $("keys").checked ? "on" : "off");
   rememberKeys();
