@@ -1,1 +1,1 @@
-"""The page on which people answer, and the dashboard."""
+"""The page on which people answer, the dashboard, and the other pages for admins."""
