@@ -130,6 +130,22 @@ def test_an_answer_that_comes_too_late_is_paid_and_changes_nothing(tmp_path):
     agent.close()
 
 
+def test_calls_that_are_not_needed_hold_up_no_others(tmp_path):
+    X, _, said = stream(6)
+    model = Model(said)
+    model.open.clear()
+    one = sp.FunctionExpert("gpt", model, price=0.01, limits=sp.CallLimits(concurrent=1))
+    agent = make(tmp_path / "agent.db", [one, HUMAN])
+    observe(agent, X)
+    until(lambda: model.calls)
+    for i in range(1, 5):
+        agent.withdraw(f"i{i}")
+    model.open.set()
+    until(lambda: agent.stats().consulting == 0)
+    assert model.calls == [0, 5]
+    agent.close()
+
+
 def test_experts_that_fail_leave_the_ticket_to_people(tmp_path):
     def breaks(content):
         raise RuntimeError("out of order")
@@ -301,7 +317,15 @@ def test_limits_on_questions_are_for_people(tmp_path):
     stats = agent.stats()
     assert (stats.open, stats.bill["gpt"]) == (2, pytest.approx(0.06))
     assert sum("not asked, for no more than 2" in entry.why for entry in agent.history()) == 4
+    state = learner_state(agent)
+    assert len(agent._runtime.decider.strategy.questions) == 2
     agent.close()
+    with sqlite3.connect(tmp_path / "agent.db") as connection:
+        connection.execute("DELETE FROM snapshots")
+    connection.close()
+    again = sp.Agent.open(tmp_path / "agent.db")
+    assert learner_state(again) == state
+    again.close()
 
 
 @pytest.mark.parametrize(

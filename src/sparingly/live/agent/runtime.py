@@ -24,7 +24,7 @@ from sparingly.live.agent.features import Schema
 from sparingly.live.agent.observations import Observation, ObserveCall
 from sparingly.live.agent.pacing import Spending
 from sparingly.live.agent.queries import AgentQueries
-from sparingly.live.agent.ticket_records import Label, Ticket
+from sparingly.live.agent.ticket_records import CONSULTING, Label, Ticket
 from sparingly.live.consultation.heard_answers import hear_person
 from sparingly.live.model.exported_model import write_model
 from sparingly.live.store import audit_outbox, erasure
@@ -352,7 +352,7 @@ class AgentRuntime:
             decider.rollback()
             raise
         decider.commit(head + len(written))
-        if self.store.settings.machine_actions:
+        if self.store.settings.machine_actions and any(row.status == CONSULTING for row in written):
             self.wake_consultation()
         decider.keep_snapshot_if_due()
         self._apply_retention_if_due()

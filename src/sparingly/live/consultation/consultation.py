@@ -124,6 +124,8 @@ class Consultation:
         self._desks = {one.name: _Desk(one, self._finished, self._woken) for one in machines}
         self._is_shared = runtime.store.backend.is_shared
         self._is_first = True
+        self._has_skipped = False
+        """Whether some calls were not needed: others may be due that were not looked at."""
         self._thread = threading.Thread(target=self._run, name="sparingly-consultation", daemon=True)
         self._woken.set()
         self._thread.start()
@@ -147,7 +149,7 @@ class Consultation:
             self._woken.clear()
             wait = self._try_turn()
         deadline = time.monotonic() + CLOSE_SECONDS
-        while any(desk.under_way for desk in self._desks.values()) and time.monotonic() < deadline:
+        while time.monotonic() < deadline and (self._finished or any(desk.under_way for desk in self._desks.values())):
             self._woken.wait(0.1)
             self._woken.clear()
             if self._runtime.is_closed:
@@ -169,6 +171,8 @@ class Consultation:
     def _turn(self) -> float | None:
         replies = [self._finished[i] for i in range(min(AT_ONCE, len(self._finished)))]
         runtime = self._runtime
+        for call, _ in replies:
+            self._desks[call.expert].under_way.pop((call.ticket, call.place), None)
         with runtime.lock, runtime.writing() as connection:
             cut_off = self._cut_off(connection)
             if replies or cut_off:
@@ -177,22 +181,19 @@ class Consultation:
             if over_budget:
                 hear_calls(runtime, over_budget, connection)
         self._is_first = False
-        for call, _ in replies:
+        for _ in replies:
             self._finished.popleft()
-            self._desks[call.expert].under_way.pop((call.ticket, call.place), None)
         for call in claimed:
             self._desks[call.expert].call(call)
         if replies:
             with runtime.lock:
                 runtime.decider.keep_snapshot_if_due()
-        return 0.0 if self._finished or over_budget else self._wait(bool(replies))
+        return 0.0 if self._finished or over_budget or self._has_skipped else self._wait()
 
-    def _wait(self, has_freed: bool) -> float | None:
+    def _wait(self) -> float | None:
         """Until when nothing is to be done but what wakes this thread."""
         now = time.monotonic()
         waits = [wait for desk in self._desks.values() if desk.free > 0 and (wait := desk.pace.wait(now)) > 0]
-        if has_freed:
-            return 0.0
         if self._is_shared:
             waits.append(UNDER_WAY_SECONDS / 10)
         return min(waits, default=None)
@@ -221,6 +222,7 @@ class Consultation:
         claimed: list[Any] = []
         over_budget: list[tuple[Any, ExpertReply]] = []
         now, settings = self._runtime.clock(), self._runtime.store.settings
+        self._has_skipped = False
         for name, desk in self._desks.items():
             if desk.free < 1:
                 continue
@@ -228,6 +230,7 @@ class Consultation:
             for row in rows:
                 if not calls.is_waited_for(row, settings):
                     calls.mark(connection, row, state=NOT_NEEDED, price=0.0, closed=now)
+                    self._has_skipped = True
             wanted = [row for row in rows if calls.is_waited_for(row, settings)]
             affordable = self._affordable(connection, desk, now) if wanted else 0
             over_budget += [

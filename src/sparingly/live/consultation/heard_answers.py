@@ -14,7 +14,7 @@ from sparingly.live.agent import observations, ticket_lifecycle
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.observations import Observation
 from sparingly.live.agent.pacing import QuestionAllowance
-from sparingly.live.agent.ticket_records import CONSULTING, OPEN
+from sparingly.live.agent.ticket_records import ANNOUNCED, CONSULTING, OPEN
 from sparingly.live.consultation import calls
 from sparingly.live.store import audit_outbox, journal
 from sparingly.live.store.audit_outbox import AuditLine
@@ -76,10 +76,17 @@ class Hearing:
         kind, told = (journal.HEARD, symbol) if waited_for else (journal.PAID, None)
         journal.append(connection, [{**event, "kind": kind, "symbol": told, "label": symbol}])
         if waited_for:
-            self._decide_again(row)
+            is_refused = self._decide_again(row)
             self._runtime.decider.commit(self.head)
+            if is_refused:
+                self.head += 1
+                journal.append(
+                    connection, [{"seq": self.head, "at": self.now, "kind": journal.NOT_ASKED, "ticket": row.seq}]
+                )
+                self._runtime.decider.follow(connection, self.head)
 
-    def _decide_again(self, row: Any) -> None:
+    def _decide_again(self, row: Any) -> bool:
+        """Write what the strategy decides now; whether it wants a question that the limits forbid."""
         connection, settings, runtime = self._connection, self._settings, self._runtime
         data = connection.execute(select(features.c.x).where(features.c.ticket == row.seq)).scalar_one()
         x = vector(data, settings.shape or (-1,))
@@ -98,6 +105,7 @@ class Hearing:
             runtime.spending.asked[again["action"]] += 1
         if again["status"] == CONSULTING:
             calls.add(connection, [{**again, "at": self.now, "place": len(heard)}], settings)
+        return bool(again["wanted"] and again["status"] == ANNOUNCED)
 
 
 def hear_calls(runtime: AgentRuntime, replies: Sequence[tuple[Any, ExpertReply]], connection: Connection) -> None:
