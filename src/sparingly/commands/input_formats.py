@@ -64,11 +64,13 @@ def read_rows(
 
     >>> [row.features for row in read_rows(["a,b,id\\n", "1,2,first\\n"])]
     [{'a': 1.0, 'b': 2.0}]
+    >>> [row.features for row in read_rows(["a,b\\n", '"one\\n', "\\n", 'two",2\\n', " \\n"])]
+    [{'a': 'one\\n\\ntwo', 'b': 2.0}]
     >>> next(read_rows(['{"features": [1, 2], "id": "first", "payload": "look"}']))
     InputRow(features=[1, 2], id='first', payload='look', label=None)
     """
-    lines = (line for line in source if line.strip())
-    first = next(iter(lines), None)
+    lines = iter(source)
+    first = next((line for line in lines if line.strip()), None)
     if first is None:
         return iter(())
     if kind is None:
@@ -77,7 +79,7 @@ def read_rows(
         raise AgentError(f"format {kind!r} is unknown: give csv or jsonl")
     every = itertools.chain([first], lines)
     if kind == "jsonl":
-        return _jsonl(every, id_name, payload)
+        return _jsonl((line for line in every if line.strip()), id_name, payload)
     form = form or CsvFormat().of_lines([first])
     return _csv(every, id_name, payload, form, _with_decimal_commas(text, form))
 
@@ -133,6 +135,8 @@ def _csv(
     lines: Iterable[str], id_name: str | None, payload: str | None, form: CsvFormat, commas: set[str]
 ) -> Iterator[InputRow]:
     for number, row in enumerate(_reader(lines, form), start=2):
+        if None in row.values() and not any(str(cell or "").strip() for cell in row.values()):
+            continue  # a line of blanks
         if None in row or None in row.values():
             raise AgentError(f"line {number} has more or fewer fields than the header")
         told = {str(key).strip(): value for key, value in row.items()}
