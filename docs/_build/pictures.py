@@ -1,4 +1,4 @@
-"""The pictures of docs/idea.md and docs/design.md: `python -m docs._build.pictures` draws them again, in a minute.
+"""The pictures of docs/idea.md, design.md and experts.md: `python -m docs._build.pictures` draws them, in a minute.
 
 `python -m docs._build.pictures rooms` draws only the one that is named.
 """
@@ -152,6 +152,29 @@ def asking_pays() -> Figure:
     return figure
 
 
+def who_is_asked() -> Figure:
+    """Of three ways to decide about one of two classes, which is the cheapest at which belief."""
+    p, accuracy, price, human = np.linspace(0, 1, 401), 0.85, 0.03, 0.3
+    said = np.stack([p * accuracy + (1 - p) * (1 - accuracy), p * (1 - accuracy) + (1 - p) * accuracy])
+    after = np.stack([p * accuracy, p * (1 - accuracy)]) / said
+    ways = {
+        "announce": np.minimum(p, 1 - p),
+        "ask the model, then announce": price + (said * np.minimum(after, 1 - after)).sum(0),
+        "ask the model, then the human if in doubt": price + (said * np.minimum(np.minimum(after, 1 - after), human)).sum(0),
+        "ask the human": np.full_like(p, human),
+    }
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    axes = figure.subplots()
+    best = np.stack(list(ways.values())).argmin(0)
+    for k, (name, cost) in enumerate(ways.items()):
+        axes.plot(p, cost, ("-", "--", "-.", ":")[k], color=COLOURS[k], linewidth=2, label=name)
+        axes.fill_between(p, 0, 0.02, where=best == k, color=COLOURS[k], linewidth=0)
+    axes.set(xlabel="belief that it is a dog", ylabel="expected cost", xlim=(0, 1), ylim=(0, 0.52))
+    axes.set_title("a mistake costs 1, a model that is right 85 times in 100 costs 0.03, a human 0.3", fontsize=11)
+    axes.legend(fontsize=9, loc="upper right")
+    return figure
+
+
 LAYERS = (
     (("commands", "the command line"),),
     (("adapters", "river, scikit-learn, Gymnasium, ..."),),
@@ -204,6 +227,7 @@ PICTURES = {
     "cells-of-three": cells_of_three,
     "asking-pays": asking_pays,
     "questions-fall": questions_fall,
+    "who-is-asked": who_is_asked,
 }
 
 

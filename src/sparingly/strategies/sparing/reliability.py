@@ -24,8 +24,9 @@ WORSE = 0.5
 """The share of its accuracy that an expert has left who has become worse, in the bet against it."""
 DOUBT = 0.3
 """The share of every belief that is given to chance when an answer is held against it."""
-MISBELIEF = 0.1
-"""How far off, give or take, beliefs that answers are right are taken to be on average before random checks of them."""
+MISBELIEF = (-0.05, 0.08)
+"""How much more often answers are right than believed, mean and deviation, before any random check: those whose truth
+is not bought are those that look safe, and of these beliefs are too high."""
 SURPRISE_VARIANCE = 0.15
 """Of what a random check shows less what was believed, as long as there are few; worth `FEW` of them."""
 FEW = 2.0
@@ -105,13 +106,14 @@ class Reliability:
     def _misbelief(self) -> tuple[float, float]:
         """By how much the answers that nobody told the truth of are right more often than believed: mean, deviation."""
         number, total, squares = self.checks
+        prior, deviation = MISBELIEF
         if number == 0:
-            return 0.0, MISBELIEF
+            return prior, deviation
         mean = total / number
         spread = max(0.0, squares / number - mean * mean)
         variance = (number * spread + FEW * SURPRISE_VARIANCE) / (number + FEW) / number
-        share = MISBELIEF**2 / (MISBELIEF**2 + variance)
-        return share * mean, math.sqrt(share * variance)
+        share = deviation**2 / (deviation**2 + variance)
+        return prior + share * (mean - prior), math.sqrt(share * variance)
 
     @property
     def answers(self) -> float:
