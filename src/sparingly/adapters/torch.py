@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from sparingly.games import Game
-from sparingly.learning.row_independence import pad_block
+from sparingly.learning.determinism import pad_block
 from sparingly.strategies.sparing.sparing import Sparing
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 

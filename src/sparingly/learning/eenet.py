@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sparingly.learning.determinism import pad_block
 from sparingly.learning.embedding import embedding
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.networks import Network, build, with_output
-from sparingly.learning.row_independence import pad_block
 from sparingly.learning.training import Training
 
 

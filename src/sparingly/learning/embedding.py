@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import relu
 
+from sparingly.learning.determinism import pad_block
 from sparingly.learning.networks import MLP
-from sparingly.learning.row_independence import pad_block
 
 
 class Embedding(abc.ABC):

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sparingly.learning.determinism import pad_block
 from sparingly.learning.label_memory import Memory
-from sparingly.learning.row_independence import pad_block
 
 
 class PseudoCounts:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning import state_files
-from sparingly.learning.threads import one_thread
+from sparingly.learning.determinism import one_thread
 from sparingly.strategies.checks import check_finite, checked_outcomes, checked_shape
 from sparingly.strategies.decision import Decision as Decision
 from sparingly.strategies.decision import Why as Why

@@ -55,7 +55,7 @@ def execute(run: Run) -> Record:
     >>> record.regret, record.queries, [labels for labels, _, _ in record.f1]
     (100.0, 100, [10, 25, 50, 100, 100])
     """
-    from sparingly.learning.threads import one_thread
+    from sparingly.learning.determinism import one_thread
 
     with one_thread():
         return _executed(run)

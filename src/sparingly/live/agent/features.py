@@ -66,7 +66,7 @@ class Schema:
 
         Of raw rows, the words that it has not seen before are taken on by any later call too.
         """
-        if self.names is None and _is_picture(block[0]):
+        if self.names is None and is_given_picture(block[0]):
             shape = self.shape or _refused(lambda pictures: shape_of(read_picture(pictures[0])), [block[0]])
             return replace(self, shape=shape)
         if self.table is not None:
@@ -106,7 +106,7 @@ class Schema:
     def read(self, features: Any) -> Vector:
         """One observation of numbers as float32 of this shape, or an error that names the feature."""
         assert self.shape is not None
-        if _is_picture(features):
+        if is_given_picture(features):
             shape = self.shape
             return _refused(lambda pictures: pixels(read_picture(pictures[0]), shape), [features])
         named = _named(features)
@@ -187,7 +187,7 @@ def given_encoder(choice: EncoderChoice) -> TextEncoder | None:
 
 def shown(row: Any) -> Any:
     """A raw row as a person is shown it: a text, or fields with plain values."""
-    if _is_picture(row):
+    if is_given_picture(row):
         return picture_bytes(row)
     named = _named(row)
     if named is None:
@@ -211,9 +211,9 @@ def _plain_rows(block: Sequence[Any]) -> list[Any]:
 T = TypeVar("T")
 
 
-def _is_picture(given: Any) -> bool:
+def is_given_picture(given: Any) -> bool:
     """Whether an observation is a picture; a string is none here, for it may come from somebody else."""
-    return not isinstance(given, str) and is_picture(given)
+    return not isinstance(given, str | list | Mapping | np.ndarray) and is_picture(given)
 
 
 def _refused(read: Callable[[list[Any]], T], rows: list[Any]) -> T:

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from sparingly.encoders import TextEncoder
-from sparingly.encoders.pictures import is_picture
 from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits
 from sparingly.live.agent.errors import AgentError, ConflictError, checked_text, shortened
-from sparingly.live.agent.features import Schema, Vector, digest, shown
+from sparingly.live.agent.features import Schema, Vector, digest, is_given_picture, shown
 from sparingly.live.agent.pacing import QuestionAllowance, Spending
 from sparingly.live.agent.ticket_lifecycle import labelling_action
 from sparingly.live.agent.ticket_records import (
@@ -80,7 +79,7 @@ class ObserveCall:
 
     def _payload(self, i: int, is_raw: bool) -> Payload | None:
         given = self.payloads[i] if self.payloads is not None else None
-        shows = shown(self.X[i]) if given is None and (is_raw or is_picture(self.X[i])) else given
+        shows = shown(self.X[i]) if given is None and (is_raw or is_given_picture(self.X[i])) else given
         return checked_payload(shows) if shows is not None else None
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sparingly.learning import state_files
-from sparingly.learning.threads import one_thread
+from sparingly.learning.determinism import one_thread
 from sparingly.live.agent.errors import DamagedError, StoreError
 from sparingly.live.agent.features import Vector
 from sparingly.live.store import journal, snapshots

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparingly.games import Game
+from sparingly.learning.determinism import pad_block
 from sparingly.learning.label_memory import Memory
-from sparingly.learning.row_independence import pad_block
 from sparingly.learning.schedules import update_schedule
 from sparingly.strategies.families.network_options import NetworkOptions, check_choice
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why

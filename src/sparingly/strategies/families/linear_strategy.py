@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning.row_independence import pad_block
+from sparingly.learning.determinism import pad_block
 from sparingly.strategies.families.classifier_strategy import full_expert, outcome_distribution
 from sparingly.strategies.strategy import Shape, Strategy
 

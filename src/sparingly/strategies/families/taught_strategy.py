@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from sparingly.games import Game
+from sparingly.learning.determinism import pad_block
 from sparingly.learning.label_memory import Memory
-from sparingly.learning.row_independence import pad_block
 from sparingly.strategies.families.classifier_strategy import full_expert
 from sparingly.strategies.families.network_options import check_choice
 from sparingly.strategies.sparing.beliefs import Beliefs

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from sparingly.learning.determinism import pad_block
 from sparingly.learning.networks import Network, build
-from sparingly.learning.row_independence import pad_block
 from sparingly.learning.scaling import ImageScaling, QuantileScaling, Unscaled
 from sparingly.strategies.sparing.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
 from sparingly.strategies.sparing.kernel import KernelMembers, squared_distances

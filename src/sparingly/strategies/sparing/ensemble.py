@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sparingly.learning.determinism import COLUMNS
 from sparingly.learning.networks import with_output
-from sparingly.learning.row_independence import COLUMNS
 from sparingly.learning.training import Adam, Autograd, descend
 
 LEARNING_RATE = 1e-2

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from sparingly.learning.row_independence import row_independent_product
+from sparingly.learning.determinism import row_independent_product
 
 POWERS = (0.0, 0.25)
 """Of the components' shares of the variance, that they may be weighted by."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning.row_independence import pad_block, row_independent_product
+from sparingly.learning.determinism import pad_block, row_independent_product
 from sparingly.strategies.sparing.worth import Worth
 from sparingly.strategies.strategy import Why
 

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from sparingly.games import Game
+from sparingly.learning.determinism import pad_block
 from sparingly.learning.fast_gradients import StackedGradients
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.networks import Network
-from sparingly.learning.row_independence import pad_block
 from sparingly.learning.training import Training
 from sparingly.strategies.families.classifier_strategy import Floats, full_expert, outcome_distribution
 from sparingly.strategies.families.network_options import NetworkOptions

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning.row_independence import pad_block
+from sparingly.learning.determinism import pad_block
 from sparingly.strategies.families.taught_strategy import Said, TaughtStrategy
 from sparingly.strategies.strategy import Shape, Why
 

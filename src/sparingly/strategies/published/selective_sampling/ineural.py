@@ -11,9 +11,9 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.block_networks import BlockNet
+from sparingly.learning.determinism import pad_block
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.networks import Network
-from sparingly.learning.row_independence import pad_block
 from sparingly.learning.schedules import UpdateSchedule
 from sparingly.learning.training import Training
 from sparingly.strategies.families.classifier_strategy import outcome_distribution

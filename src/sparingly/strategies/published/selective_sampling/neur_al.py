@@ -11,8 +11,8 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.block_networks import BlockNet
+from sparingly.learning.determinism import pad_block
 from sparingly.learning.label_memory import Memory
-from sparingly.learning.row_independence import pad_block
 from sparingly.learning.schedules import UpdateSchedule, update_schedule
 from sparingly.strategies.families.classifier_strategy import full_expert, outcome_distribution
 from sparingly.strategies.families.network_options import NetworkOptions, check_choice, preset_options

@@ -1,4 +1,4 @@
-"""Matrix products whose rows do not depend on the rows beside them, nor on their place in a block.
+"""Numbers that come out the same, to the last bit, whatever is computed beside them and on however many threads.
 
 A matrix product is summed in another order, and so rounds differently, with the shape of its operands. An observation
 that is assessed alone must get the same numbers as in a block, to the bit, so shapes are padded to sizes where it does.
@@ -6,6 +6,10 @@ that is assessed alone must get the same numbers as in a block, to the bit, so s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
 from torch import Tensor, cat, nn
 
 ROWS = 8
@@ -34,3 +38,32 @@ def row_independent_product(X: Tensor, W: Tensor) -> Tensor:
     """
     missing = COLUMNS - W.shape[1]
     return X @ W if missing <= 0 else (X @ nn.functional.pad(W, (0, missing)))[:, : W.shape[1]]
+
+
+@contextmanager
+def one_thread(wanted: bool = True) -> Iterator[None]:
+    """Compute on one thread, and leave the user's number of threads as it was.
+
+    Networks as small as ours spend more on waking threads than on arithmetic, and sums come out the same, to the last
+    bit, however many threads the process may use elsewhere.
+
+    Parameters
+    ----------
+    wanted
+        False changes nothing.
+
+    >>> before = torch.get_num_threads()
+    >>> with one_thread():
+    ...     torch.get_num_threads()
+    1
+    >>> torch.get_num_threads() == before
+    True
+    """
+    threads = torch.get_num_threads() if wanted else 1
+    if threads != 1:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if threads != 1:
+            torch.set_num_threads(threads)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from sparingly.learning.row_independence import row_independent_product
+from sparingly.learning.determinism import row_independent_product
 
 
 @pytest.mark.parametrize("columns", [5, 9, 11, 12, 60])
