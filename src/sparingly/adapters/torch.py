@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -154,6 +154,9 @@ class FrozenFeatures(Strategy):
         before = self.inner.generation
         self.inner.learn(self.extractor.features(x[None])[0], action, self.game.symbols(action)[symbol])
         self.generation += self.inner.generation - before
+
+    def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
+        self.inner.teach(self.extractor.features(X), list(outcomes))
 
     def _add_class(self, game: Game) -> None:
         self.inner.add_class(game.outcomes[-1], float(game.costs[game.n_outcomes - 1, 0]))

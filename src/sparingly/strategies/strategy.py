@@ -349,9 +349,8 @@ class Strategy(abc.ABC):
         """
         with torch.no_grad():
             held = self._probabilities(assessment).double().cpu()
-        if (held < 0).any() or not (held.sum(1) > 0).all():
-            return held.softmax(1).numpy()
-        return (held / held.sum(1, keepdim=True)).numpy()
+        none = (held < 0).any(1) | (held.sum(1) <= 0)
+        return torch.where(none[:, None], held.softmax(1), held / held.sum(1, keepdim=True)).numpy()
 
     def _probabilities(self, assessment: Assessment) -> Tensor:
         """The same as far as they need not be computed anew; `_scores` by default."""

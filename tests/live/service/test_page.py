@@ -131,7 +131,7 @@ def test_a_question_that_comes_while_the_page_looks_for_one_is_not_missed(served
     expect(page.get_by_role("heading", name="Nothing to answer")).to_be_visible()
     held = []
     page.route("**/questions", lambda route: held.append((route, route.fetch())), times=1)
-    page.evaluate("void act(next)")
+    page.evaluate("void inTurn(next)")
     expect(page.locator("body")).to_have_class(re.compile("busy"))
     observe(served)
     expect(page.locator("#open")).to_have_text("1")

@@ -27,7 +27,16 @@ def lent(ask, role=EXPERT):
 def test_an_observation_becomes_a_question_an_answer_and_a_line_of_history(ask):
     told = ask(PRODUCER, "POST", f"{AT}/observations", {**X, "id": "a", "payload": {"text": "a furry thing"}}).json()
     guess = told.pop("prediction")
-    assert told == {"id": "a", "asks": True, "action": 2, "why": "it asks about everything"}
+    assert told.pop("probabilities").keys() == {"cat", "dog"}
+    assert told == {
+        "id": "a",
+        "asks": True,
+        "action": 2,
+        "why": "it asks about everything",
+        "numbers": {},
+        "status": "open",
+        "asked": [],
+    }
     (question,) = lent(ask)
     assert question["payload"] == {
         "kind": "text",

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, update
 
 from sparingly.live.agent.agent_settings import AgentSettings, checked_classes, maker
-from sparingly.live.agent.errors import AgentError
+from sparingly.live.agent.errors import AgentError, shortened
 from sparingly.live.agent.ticket_records import Label
 from sparingly.live.store import journal
 from sparingly.live.store.migrations import write_meta
@@ -53,7 +53,10 @@ def grown(settings: AgentSettings, label: Label, cost: float | None) -> AgentSet
 
 def check_grows(settings: AgentSettings, instance: Strategy | None, label: Label, cost: float | None = None) -> None:
     """Try it on a strategy that has learned nothing: one that refuses classes is asked before anything is written."""
-    grown(settings, label, cost)
+    try:
+        grown(settings, label, cost)
+    except OverflowError:
+        raise AgentError(f"cost {shortened(cost)} is too large") from None
     if settings.instance and instance is None:
         return
     shaped = settings if settings.shape is not None else replace(settings, shape=(2,)).with_game_of(settings)

@@ -81,7 +81,7 @@ class ClassIn(Strict):
     """A class that was not known before."""
 
     label: Label
-    cost: Annotated[StrictInt | StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = Field(
+    cost: Annotated[StrictInt | StrictFloat, Field(ge=0, le=1e300, allow_inf_nan=False)] | None = Field(
         None, description="Of every mistake about it; the largest that there is if left out."
     )
 

@@ -166,6 +166,9 @@ class NeuralCBP(ConfidenceBoundStrategy):
     def _due_in(self) -> int:
         return max(self.schedule.next(self.clock), len(self._start)) - self.clock
 
+    def _probabilities(self, assessment: Assessment) -> Tensor:
+        return torch.from_numpy(self.bounds.outcomes(_numpy(assessment.values["outputs"])))
+
     def _scores(self, X: Tensor) -> Tensor:
         return torch.from_numpy(self.bounds.outcomes(_numpy(self.network.estimate(X))))
 
