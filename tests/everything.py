@@ -21,7 +21,7 @@ def steps(site: str, pytest_arguments: list[str]) -> dict[str, list[Path | str]]
         "imports": [BIN / "lint-imports"],
         "docs": [BIN / "mkdocs", "build", "--strict", "--quiet", "--site-dir", site],
         "tests": [
-            *(BIN / "python", "-m", "pytest", "-n", "2", "--dist", "worksteal", "--durations", "15"),
+            *(BIN / "python", "-m", "pytest", "-n", "3", "--dist", "worksteal", "--durations", "15"),
             *pytest_arguments,
         ],
     }

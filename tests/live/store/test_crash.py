@@ -29,7 +29,7 @@ def run(kills: int, options: dict[str, Any], place: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("kills", "options"),
     [
-        (100, {"strategy": "neural_cbp", "options": {"epochs": 2, "width": 16, "schedule": "every 4"}}),
+        (50, {"strategy": "neural_cbp", "options": {"epochs": 2, "width": 16, "schedule": "every 4"}}),
         (10, {"strategy": "random", "options": {"p": 0.6}, "max_open": 3}),
         (15, {}),
     ],
@@ -46,7 +46,7 @@ def test_kill_at_random_moments(tmp_path: Path, kills: int, options: dict[str, A
 @pytest.mark.postgres
 def test_kill_at_random_moments_on_postgresql(postgres: str) -> None:
     options = {"strategy": "neural_cbp", "options": {"epochs": 2, "width": 16, "schedule": "every 4"}}
-    report = run(30, options, postgres + "?agent={name}")
+    report = run(20, options, postgres + "?agent={name}")
     assert report["lost"] == []
     assert report["same"], report["first_difference"]
     assert report["steps"] > 30
