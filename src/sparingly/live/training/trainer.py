@@ -13,7 +13,8 @@ from sparingly.live.store.store import Store
 from sparingly.live.training.decider import Learner
 from sparingly.strategies.strategy import Strategy
 
-SEND_EVERY = 1000
+SEND_EVERY = 5000
+"""Events after which a state is sent though nothing was learned: the most that opening replays."""
 AT_ONCE = 64
 """The most events that are seen before a finished state is sent."""
 

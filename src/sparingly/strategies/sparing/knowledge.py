@@ -205,9 +205,10 @@ class Knowledge:
     def guess(self) -> float:
         """The expected cost of the announcement that is best without looking; with classes taken for equally common
         before there is a model, for a handful of labels may all be of one class by chance."""
+        if self.worth is None:
+            return self.expected_costs.blind_guess
         costs = self.expected_costs.costs
-        shares = self.bought.shares(len(costs)) if self.worth is not None else torch.full((len(costs),), 1 / len(costs))
-        return float((costs @ shares).min())
+        return float((costs @ self.bought.shares(len(costs))).min())
 
     def hear(self, x: Tensor, answers: Sequence[int], rng: np.random.Generator) -> None:
         """Keep what experts said of an observation in the end, `NO_ANSWER` where nothing."""

@@ -75,9 +75,9 @@ class OpenQuestions:
     def expire(self, clock: int) -> None:
         """Give up the questions that have waited too long."""
         if self._open and self._open[0].clock + self.patience < clock:
-            kept = [q for q in self._open if q.clock + self.patience >= clock]
-            self._drop_oldest(len(self._open) - len(kept))
-            self._open = kept
+            gone = next((i for i, q in enumerate(self._open) if q.clock + self.patience >= clock), len(self._open))
+            self._drop_oldest(gone)
+            del self._open[:gone]
 
     def rounds_to_expiry(self, clock: int) -> int:
         """For how many rounds from now, this one included, no open question is given up.
