@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
-EXTRAS := figures,experiments,text,service,postgres,adapters,ray
+EXTRAS := figures,experiments,text,onnx,service,postgres,adapters,ray
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test system bench bench-peers docs reproduce lint clean

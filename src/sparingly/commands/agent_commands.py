@@ -211,12 +211,16 @@ def export(place: Place, target: Annotated[Path, typer.Argument(help="A .csv or 
 
 
 @agent.command("export-model")
-def export_model(place: Place, target: Annotated[Path, typer.Argument(help="The model's file.")]) -> None:
-    """Write what the agent has learned to a file for `sparingly predict` and `sp.load_model`."""
+def export_model(
+    place: Place,
+    target: Annotated[Path, typer.Argument(help="The model's file; one that ends in .onnx is written as ONNX.")],
+    kind: Annotated[str | None, typer.Option("--format", help="sparingly or onnx; otherwise the name tells.")] = None,
+) -> None:
+    """Write what the agent has learned to a file for `sparingly predict` and `sp.load_model`, or as ONNX."""
     from sparingly.live.agent.agent import Agent
 
     with Agent.open(place) as opened:
-        opened.export_model(target)
+        opened.export_model(target, format=kind)
     typer.echo(f"{target}: a model with {len(opened.classes)} classes")
 
 

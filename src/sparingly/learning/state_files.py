@@ -39,10 +39,15 @@ def load(data: bytes) -> dict[str, Any]:
 
 def save(state: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Write a state file; it appears whole or not at all."""
+    replace_whole(path, dump(state))
+
+
+def replace_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file that appears whole or not at all."""
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
     try:
-        partial.write_bytes(dump(state))
+        partial.write_bytes(data)
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)

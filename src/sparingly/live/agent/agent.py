@@ -406,9 +406,12 @@ class Agent:
         with self._runtime.reading() as connection:
             return export.write(path, export.columns(self.settings), export.labelled(connection, self.settings))
 
-    def export_model(self, path: str | os.PathLike[str]) -> None:
-        """Write what it has learned to a file that only predicts: `sp.load_model(path).predict(rows)`."""
-        self._runtime.export_model(path)
+    def export_model(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+        """Write what it has learned to a file that only predicts: `sp.load_model(path).predict(rows)`.
+
+        `format="onnx"`, or a path that ends in .onnx, writes it for onnxruntime and others instead.
+        """
+        self._runtime.export_model(path, format)
 
     def stats(self) -> Statistics:
         """How it is doing: counts, costs, and how often its announcements are right."""

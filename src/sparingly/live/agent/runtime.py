@@ -386,13 +386,13 @@ class AgentRuntime:
             self.decider.follow(connection, self.store.head(connection))
             return self.decider.scores(read)
 
-    def export_model(self, path: str | os.PathLike[str]) -> None:
+    def export_model(self, path: str | os.PathLike[str], format: str | None) -> None:
         """Write what has been learned by now to a file that only predicts."""
         if self.store.settings.shape is None:
             raise AgentError("there is nothing to export yet: the agent has neither observed nor been taught anything")
         with self.lock, self.reading() as connection:
             self.decider.follow(connection, self.store.head(connection))
-            write_model(path, self.store.settings, self.decider.strategy)
+            write_model(path, self.store.settings, self.decider.strategy, format)
 
     def _complete_schema(self, block: Sequence[Any]) -> None:
         """Learn what an observation is from the first ones, once; later, the words that are new."""

@@ -12,7 +12,7 @@ from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.encoders.text_encoders import kept_encoder
 from sparingly.learning import state_files
 from sparingly.live.agent.agent_settings import AgentSettings, maker
-from sparingly.live.agent.errors import AgentError
+from sparingly.live.agent.errors import AgentError, shortened
 from sparingly.live.agent.features import given_encoder, rows
 from sparingly.live.agent.ticket_records import Label
 from sparingly.strategies.strategy import StateError, Strategy
@@ -72,8 +72,17 @@ class ExportedModel:
         return f"ExportedModel({self.settings.described})"
 
 
-def write_model(path: str | os.PathLike[str], settings: AgentSettings, strategy: Strategy) -> None:
-    """Write a model's file (safetensors and JSON, never pickle); it appears whole or not at all."""
+def write_model(
+    path: str | os.PathLike[str], settings: AgentSettings, strategy: Strategy, format: str | None = None
+) -> None:
+    """Write a model's file (safetensors and JSON, never pickle; or ONNX); it appears whole or not at all."""
+    written = format or ("onnx" if os.fspath(path).endswith(".onnx") else "sparingly")
+    if written not in ("sparingly", "onnx"):
+        raise AgentError(f"format is {shortened(format)}: it must be 'sparingly' or 'onnx'")
+    if written == "onnx":
+        from sparingly.live.model.onnx_export import write_onnx
+
+        return write_onnx(path, settings, strategy)
     state_files.save({"format": FORMAT, "settings": settings.to_json(), "state": strategy.state_dict()}, path)
 
 
@@ -91,7 +100,8 @@ def load_model(
     try:
         kept = state_files.read(path)
     except (ValueError, OSError):
-        raise AgentError(f"{place} is not a whole model's file") from None
+        other = ": onnxruntime reads an ONNX model" if place.endswith(".onnx") else ""
+        raise AgentError(f"{place} is not a whole model's file{other}") from None
     if kept.get("format") != FORMAT:
         raise AgentError(f"{place} is not a model that this release reads: its format is {kept.get('format')!r}")
     settings = AgentSettings.from_json(kept["settings"])

@@ -217,28 +217,28 @@ class ModuleEnsemble(Ensemble):
     def __init__(self, module: nn.Module, n_classes: int, *, members: int = 3) -> None:
         self.members, self.n_classes = members, n_classes
         self._origin = module
-        self._modules = [copy.deepcopy(module) for _ in range(members)]
+        self.modules = [copy.deepcopy(module) for _ in range(members)]
 
     def fit(self, X: Tensor, y: Tensor, folds: Tensor, steps: int, generator: torch.Generator) -> None:
-        self._modules = [copy.deepcopy(self._origin) for _ in range(self.members)]
-        for k, module in enumerate(self._modules):
+        self.modules = [copy.deepcopy(self._origin) for _ in range(self.members)]
+        for k, module in enumerate(self.modules):
             seen = (folds != k).nonzero().flatten()
             _spread(module, generator)
             _fit_module(module, X[seen], y[seen], LONGER * steps, generator)
 
     def logits(self, X: Tensor) -> Tensor:
-        return torch.stack([module(X) for module in self._modules])
+        return torch.stack([module(X) for module in self.modules])
 
     def add_class(self) -> None:
         self._origin = with_output(self._origin, self.n_classes)
-        self._modules = [with_output(module, self.n_classes, bias=UNHEARD_OF) for module in self._modules]
+        self.modules = [with_output(module, self.n_classes, bias=UNHEARD_OF) for module in self.modules]
         self.n_classes += 1
 
     def state_dict(self) -> dict[str, Any]:
-        return {"modules": [module.state_dict() for module in self._modules]}
+        return {"modules": [module.state_dict() for module in self.modules]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        for module, weights in zip(self._modules, state["modules"], strict=True):
+        for module, weights in zip(self.modules, state["modules"], strict=True):
             module.load_state_dict(weights)
 
 
