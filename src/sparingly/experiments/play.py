@@ -16,6 +16,9 @@ from sparingly.experts.expert import reply
 from sparingly.games import Game
 from sparingly.strategies.strategy import Assessment, Decision, Strategy, Why
 
+FIRST_BLOCK = 500
+"""At least so many observations are assessed at once, if there are as many up to the next update."""
+
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -62,7 +65,7 @@ def play(
     stream: Iterable[tuple[Any, int] | tuple[Any, int, Answers | None]],
     *,
     delay: int | Mapping[str, int] = 0,
-    block: int = 500,
+    block: int = 4000,
     progress: bool = False,
 ) -> Iterator[Round]:
     """Play a stream of (observation, outcome), and give each round as it is played; an outcome is its number or name.
@@ -80,7 +83,7 @@ def play(
         Answers reach the strategy this many rounds later, or by expert: `{"human": 50}`; those still on the way at the
         end are delivered then. A round that waits for an answer that may be wrong is given once it has ended.
     block
-        The most observations to assess at once.
+        The most observations to assess at once; fewer in the first rounds, when updates are frequent.
     progress
         Show a progress bar.
 
@@ -217,7 +220,7 @@ def _blocks(strategy: Strategy, stream: Iterable[Any], block: int, progress: boo
     source = iter(_bar(stream) if progress else stream)
     waiting: list[Any] = []
     while True:
-        n = min(block, strategy.rounds_to_update())
+        n = min(block, strategy.rounds_to_update(), max(FIRST_BLOCK, strategy.clock // 8))
         waiting += itertools.islice(source, max(0, n - len(waiting)))
         if not waiting:
             return

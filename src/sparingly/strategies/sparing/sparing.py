@@ -33,6 +33,8 @@ from sparingly.strategies.strategy import Assessment, Heard, Strategy, Why
 
 BLOCK = ("risk", "value", "price", "novelty", "cheapest")
 """What decisions on a whole block look at, in this order."""
+LOOK_AHEAD = 400
+"""At most so many rows are decided in one step: most of them would be looked at again after the next question."""
 PANEL_CHECKS = 3
 """Beside experts who may be wrong so many times fewer random questions: their answers check announcements, too."""
 
@@ -157,7 +159,7 @@ class Sparing(Strategy):
         worth, known = self.knowledge.worth, len(self.knowledge.bought) + len(self.questions)
         if worth is None or self.panel is not None or known < START:
             return []
-        last = min(last, first + self.questions.rounds_to_expiry(self.clock))
+        last = min(last, first + LOOK_AHEAD, first + self.questions.rounds_to_expiry(self.clock))
         seen = assessment.values["block"][first:last]
         risk, value, price, novelty, cheapest = seen.T
         offers = OfferBlock(risk, value, price, novelty, self.clock, known, len(self.questions))

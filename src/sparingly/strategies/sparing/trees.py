@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 TREES = 8
 """A member."""
-COMPACT = 4
-"""After so many levels the trees whose leaf is reached are taken out of the walk."""
+LEAF = -1
+"""What scikit-learn has for the children of a leaf."""
 
 
 class TreeMembers:
@@ -50,6 +50,7 @@ class TreeMembers:
         """Of every node the share of each class, `[node, class]`."""
         self._shares = torch.zeros(0)
         self._depth = 0
+        self._trees: list[Any] = []
 
     def fit(self, X: Tensor, y: Tensor, folds: Tensor, seed: int) -> None:
         """Train on inputs `[n, feature]` and classes `[n]`."""
@@ -66,7 +67,7 @@ class TreeMembers:
         self._join(parts)
 
     def _join(self, parts: list[dict[str, Any]]) -> None:
-        """All trees in one row of arrays, so that they can be walked down together."""
+        """All trees in one row of arrays."""
         starts = np.cumsum([0, *(len(one["feature"]) for one in parts)])
         for one, start in zip(parts, starts[:-1], strict=True):
             one["left"] = one["left"] + start
@@ -74,32 +75,41 @@ class TreeMembers:
         self._roots = torch.from_numpy(starts[:-1].astype(np.int32))
         self._feature, self._left = (torch.from_numpy(joined[name].astype(np.int32)) for name in ("feature", "left"))
         self._threshold, self._leaf = torch.from_numpy(joined["threshold"]), torch.from_numpy(joined["leaf"])
-        self._depth = max(one["depth"] for one in parts)
+        self._depth, self._trees = max(one["depth"] for one in parts), []
 
     def probabilities(self, X: Tensor) -> Tensor:
         """`[member, block, class]`."""
-        node = self._walk(X.numpy())
-        leaves: NDArray[np.float32] = self._leaf.numpy()[node]
-        found = torch.from_numpy(leaves).view(len(X), self.members, -1, self.n_classes)
-        total = self._shares.expand(len(X), self.members, -1)
-        for tree in range(found.shape[2]):
-            total = total + found[:, :, tree]
-        return (total / (found.shape[2] + 1)).transpose(0, 1)
+        rows = X.contiguous().numpy()
+        node = np.array([tree.apply(rows) for tree in self._walked()]) + self._roots.numpy()[:, None]
+        node = node.reshape(self.members, -1, len(rows))
+        found = np.tile(self._shares.numpy(), (self.members, len(rows), 1))
+        for tree in range(node.shape[1]):
+            found += self._leaf.numpy().take(node[:, tree], axis=0)
+        return torch.from_numpy(found / np.float32(node.shape[1] + 1))
 
-    def _walk(self, rows: NDArray[np.float32]) -> NDArray[np.int32]:
-        """The leaf that each row reaches in each tree, `[row, tree]`."""
-        feature, threshold, left = (one.numpy() for one in (self._feature, self._threshold, self._left))
-        node = np.tile(self._roots.numpy(), len(rows))
-        row = np.repeat(np.arange(len(rows)), len(self._roots))
-        walking, at = np.arange(len(node)), node
-        for level in range(1, self._depth + 1):
-            at = left[at] + (rows[row, feature[at]] > threshold[at])
-            if level % COMPACT == 0:
-                node[walking] = at
-                inside = threshold[at] < np.inf
-                walking, at, row = walking[inside], at[inside], row[inside]
-        node[walking] = at
-        return node.reshape(len(rows), -1)
+    def _walked(self) -> list[Any]:
+        """Every tree as one of scikit-learn's, which walks down in compiled code; made of the arrays when first used.
+
+        Only what a walk looks at is filled in: leaves have their classes here.
+        """
+        if not self._trees:
+            ends = [*self._roots.tolist()[1:], len(self._left)]
+            self._trees = [self._tree(start, end) for start, end in zip(self._roots.tolist(), ends, strict=True)]
+        return self._trees
+
+    def _tree(self, start: int, end: int) -> Any:
+        from sklearn.tree._tree import NODE_DTYPE, Tree
+
+        feature, left, threshold = (one.numpy()[start:end] for one in (self._feature, self._left, self._threshold))
+        inner = threshold < np.inf
+        nodes = np.zeros(end - start, dtype=NODE_DTYPE)
+        nodes["feature"], nodes["threshold"] = feature, threshold
+        nodes["left_child"] = np.where(inner, left - start, LEAF)
+        nodes["right_child"] = np.where(inner, left - start + 1, LEAF)
+        tree = Tree(int(feature.max()) + 1, np.ones(1, dtype=np.intp), 1)
+        values = np.zeros((end - start, 1, 1))
+        tree.__setstate__({"max_depth": self._depth, "node_count": end - start, "nodes": nodes, "values": values})
+        return tree
 
     def held_out(self, X: Tensor, folds: Tensor) -> Tensor:
         """For each row the probabilities of the member that did not train on its fold, `[n, class]`."""
@@ -117,7 +127,7 @@ class TreeMembers:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._roots, self._feature, self._left = state["roots"], state["feature"], state["left"]
         self._threshold, self._leaf = state["threshold"], state["leaf"]
-        self._shares, self._depth = state["shares"], int(state["depth"])
+        self._shares, self._depth, self._trees = state["shares"], int(state["depth"]), []
 
 
 def _nodes(tree: Any, classes: NDArray[np.int64], n_classes: int) -> dict[str, Any]:
