@@ -84,6 +84,19 @@ def test_utilities_are_expected_costs():
     assert set(np.flatnonzero(utilities > 0.3)) <= set(asked)
 
 
+def test_every_row_has_a_reason_in_words_and_numbers():
+    X, y = load_iris(return_X_y=True)
+    model = ActivePipeline([("scale", StandardScaler()), ("classifier", SparingClassifier())]).partial_fit(X, y)
+    asked, utilities, whys = model.query(X[:30], return_utilities=True, return_why=True)
+    assert len(utilities) == len(whys) == 30
+    silent = [row for row in range(30) if row not in asked]
+    assert all(whys[row]["worth"] < whys[row]["net"] for row in silent)
+    assert all(f"{whys[row]['worth']:.2f}" in str(whys[row]) for row in silent)
+    places, reasons = model.query(X[:30], return_why=True)
+    assert places.tolist() == asked.tolist()
+    assert [str(why) for why in reasons] == [str(why) for why in whys]
+
+
 def test_costs_steer_the_announcement():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 2)), np.where(rng.random(300) < 0.2, "dog", "cat")
@@ -116,7 +129,7 @@ def test_own_module_with_options_by_prefix():
     assert clone(model).get_params() == model.get_params()
     assert model.get_params()["module__hidden"] == 7
     model.set_params(module__hidden=12, query_cost=0.5).fit(X, y)
-    assert model._strategy.knowledge.beliefs.ensemble._modules[0][0].out_features == 12
+    assert model._strategy.knowledge.beliefs.ensemble.modules[0][0].out_features == 12
     assert model.score(X, y) > 0.7
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))

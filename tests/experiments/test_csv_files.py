@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sparingly as sp
 from sparingly.encoders.csv_format import CsvFormat
 from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.datasets import load
+from sparingly.experiments.runs.experiment_settings import Player, Run, Task
+from sparingly.experiments.runs.single_run import execute
 from sparingly.experiments.streams import stream
 
 
@@ -71,9 +74,44 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
     data = load(tmp_path / "a.csv", "encoded", target="y")
     assert len(data) == 58
     assert data.classes == ("0", "1")
-    assert data.notes == ("2 rows of 60 have no y and are left out",)
+    assert data.notes == ("2 rows of 60 have no y and are left out (--unlabelled keep scales by them)",)
     kept = frame.drop(index=[1, 5])
     assert data.X[:, 0].tolist() == kept["größe"].astype(np.float32).tolist()
+
+
+@pytest.mark.parametrize("strategy", ["sparing", "margin"])
+def test_rows_without_a_label_may_be_kept_for_scaling(tmp_path, strategy):
+    frame = table(120)
+    frame.loc[20:, "y"] = None
+    frame.loc[70, "art"] = "only without a label"
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    data = load(tmp_path / "a.csv", "encoded", target="y", unlabelled="keep")
+    assert len(data) == 20
+    assert data.unlabelled.shape == (100, data.n_features)
+    assert data.unlabelled[:, 0].tolist() == frame["größe"][20:].astype(np.float32).tolist()
+    assert data.notes == ("100 rows of 120 have no y and only serve to scale the features",)
+    task = {"dataset": str(tmp_path / "a.csv"), "target": "y", "preprocessing": "auto"}
+    dropped, kept = (Task(**task, unlabelled=what) for what in ("drop", "keep"))
+    runs = [Run(task=one, player=Player(strategy=strategy), seed=0) for one in (dropped, kept)]
+    assert runs[0].id == Run(task=Task(**task), player=Player(strategy=strategy), seed=0).id != runs[1].id
+    rounds = [len(execute(run).rounds["action"]) for run in runs]
+    assert rounds == [17, 17]
+    with pytest.raises(DataError, match="preprocessing paper"):
+        load(tmp_path / "a.csv", target="y", unlabelled="keep")
+
+
+def test_a_strategy_that_scales_scales_by_what_it_previews():
+    X = np.random.default_rng(0).normal(size=(300, 2)) * [1, 100]
+    taught, previewed = (sp.Sparing(sp.label_efficient(2), 2, seed=0) for _ in range(2))
+    for one in (taught, previewed):
+        one.teach(X[:30], (X[:30, 0] > 0).astype(int))
+    previewed.preview(X[30:])
+    assert previewed.clock == 0
+    assert previewed.n_labels == previewed.n_taught - 30 == 0
+    assert len(previewed.knowledge._stream.rows) == 300
+    assert len(taught.knowledge._stream.rows) == 30
+    with pytest.raises(ValueError, match="shape"):
+        previewed.preview(X[:, :1])
 
 
 def test_what_looks_wrong_is_said(tmp_path):

@@ -16,6 +16,7 @@ from sparingly.adapters.sklearn_ensemble import SklearnEnsemble
 from sparingly.adapters.strategy_factory import Floats, SparingAround, StrategyFactory, StrategyOrName, probabilities
 from sparingly.adapters.torch import ModuleOf
 from sparingly.encoders.learned_schema import EncoderChoice
+from sparingly.strategies.decision import Decision
 from sparingly.strategies.strategy import Strategy
 
 try:
@@ -184,16 +185,20 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
 
     # asking
 
-    def query(self, candidates: Any, *, return_utilities: bool = False) -> Any:
+    def query(self, candidates: Any, *, return_utilities: bool = False, return_why: bool = False) -> Any:
         """Which of these rows, in this order, are worth asking about; changes nothing.
 
-        Returns their places, and with `return_utilities` also what announcing each row is expected to cost.
+        Returns their places, and with `return_utilities` also what announcing each row is expected to cost, with
+        `return_why` the reason for each row, asked about or not: `str(why)` in words, `why.values` in numbers.
         """
         X = self._rows(candidates)
         strategy = copy.deepcopy(self._begun(getattr(self, "classes_", self._named()), X.shape[1]))
-        utilities = _expected_cost(strategy, X)
-        asked = np.flatnonzero(_decisions(strategy, X))
-        return (asked, utilities) if return_utilities else asked
+        utilities = _expected_cost(strategy, X) if return_utilities else None
+        decisions = _decisions(strategy, X)
+        found: list[Any] = [np.flatnonzero([decision.asks for decision in decisions])]
+        found += [utilities] if return_utilities else []
+        found += [[decision.why for decision in decisions]] if return_why else []
+        return tuple(found) if len(found) > 1 else found[0]
 
     def update(self, candidates: Any, queried_indices: Any, budget_manager_param_dict: Any = None) -> Self:
         """These rows went by, and the labels of these places were asked for; they come by `partial_fit`."""
@@ -255,10 +260,11 @@ class ActivePipeline(Pipeline):  # type: ignore[misc]
     True
     """
 
-    def query(self, candidates: Any, *, return_utilities: bool = False) -> Any:
+    def query(self, candidates: Any, *, return_utilities: bool = False, return_why: bool = False) -> Any:
         """Which of these rows are worth asking about; changes nothing."""
         there = self if self._has_seen else copy.deepcopy(self)
-        return there.steps[-1][1].query(there._moved(candidates), return_utilities=return_utilities)
+        options = {"return_utilities": return_utilities, "return_why": return_why}
+        return there.steps[-1][1].query(there._moved(candidates), **options)
 
     def update(self, candidates: Any, queried_indices: Any) -> Self:
         """These rows went by, and the labels of these places were asked for."""
@@ -291,15 +297,15 @@ def _places(y: NDArray[Any], known: NDArray[Any]) -> list[int]:
     return [places[label] for label in y.tolist()]
 
 
-def _decisions(strategy: Strategy, X: Floats) -> list[bool]:
-    """Play the rows in their order: whether each is asked."""
-    asks: list[bool] = []
-    while len(asks) < len(X):
-        start = len(asks)
+def _decisions(strategy: Strategy, X: Floats) -> list[Decision]:
+    """Play the rows in their order."""
+    decisions: list[Decision] = []
+    while len(decisions) < len(X):
+        start = len(decisions)
         block = X[start : start + strategy.rounds_to_update()]
         assessment = strategy.assess(block)
-        asks += [strategy.decide(assessment, row).asks for row in range(len(block))]
-    return asks
+        decisions += [strategy.decide(assessment, row) for row in range(len(block))]
+    return decisions
 
 
 def _expected_cost(strategy: Strategy, X: Floats) -> Floats:

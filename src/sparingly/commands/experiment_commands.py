@@ -46,6 +46,9 @@ def run(
     decimal: Annotated[str | None, typer.Option(help="`.` or `,`, if it should not be found out.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Of a CSV file's characters: `utf-8`, `cp1252`, ...")] = None,
     missing: Annotated[list[str] | None, typer.Option(help="A word in a CSV file that stands for a gap.")] = None,
+    unlabelled: Annotated[
+        str | None, typer.Option(help="Rows without a label: `drop` (the default), or `keep` them to scale by.")
+    ] = None,
     known: Annotated[
         str | None, typer.Option(help="A file of labelled rows that are there already: learned first, for free.")
     ] = None,

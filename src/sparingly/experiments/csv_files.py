@@ -35,10 +35,13 @@ class FileTable:
     notes
         How the file was read where that is not obvious, and what looks wrong: sentences, a doubt begins with
         "warning: ".
+    unlabelled
+        The rows that have none, if they were to be kept.
     """
 
     frame: Any
     notes: tuple[str, ...] = field(default=())
+    unlabelled: Any = None
 
 
 def file_hash(path: str | Path) -> str:
@@ -48,9 +51,14 @@ def file_hash(path: str | Path) -> str:
 
 
 def read_file(
-    path: str | Path, target: str, *, csv: CsvFormat | None = None, missing: tuple[str, ...] = ()
+    path: str | Path,
+    target: str,
+    *,
+    csv: CsvFormat | None = None,
+    missing: tuple[str, ...] = (),
+    keep_unlabelled: bool = False,
 ) -> FileTable:
-    """A CSV or Parquet file as it comes; rows without a label are left out and counted.
+    """A CSV or Parquet file as it comes; rows without a label are counted, and left out or kept apart.
 
     Parameters
     ----------
@@ -74,8 +82,9 @@ def read_file(
     check_columns(frame, (target,))
     if not len(frame):
         raise DataError(f"{path} has a header and no rows")
-    frame, more = _labelled(frame, target)
-    return FileTable(frame, (*notes, *more))
+    labelled, more = _labelled(frame, target, keep_unlabelled)
+    without = frame.drop(index=labelled.index) if keep_unlabelled and len(labelled) < len(frame) else None
+    return FileTable(labelled, (*notes, *more), without)
 
 
 def check_columns(frame: Any, wanted: tuple[str, ...]) -> None:
@@ -193,7 +202,7 @@ def _read_decimals(frame: Any, found: CsvFormat) -> list[str]:
     return [f"numbers with a {said[mark]} in {', '.join(names)} (--decimal)" for mark, names in by_mark.items()]
 
 
-def _labelled(frame: Any, target: str) -> tuple[Any, list[str]]:
+def _labelled(frame: Any, target: str, keep_unlabelled: bool) -> tuple[Any, list[str]]:
     """The rows that have a label, spaces around labels removed."""
     import pandas as pd
 
@@ -205,7 +214,10 @@ def _labelled(frame: Any, target: str) -> tuple[Any, list[str]]:
     if without.all():
         raise DataError(f"{target} is missing in every row")
     if without.any():
-        notes.append(f"{without.sum()} rows of {len(frame)} have no {target} and are left out")
+        became = (
+            "only serve to scale the features" if keep_unlabelled else "are left out (--unlabelled keep scales by them)"
+        )
+        notes.append(f"{without.sum()} rows of {len(frame)} have no {target} and {became}")
         labels = labels[~without]
         if pd.api.types.is_float_dtype(labels.dtype) and (labels == labels.round()).all():
             labels = labels.astype(np.int64)

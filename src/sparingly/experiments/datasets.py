@@ -30,6 +30,8 @@ from sparingly.experiments.table_encoding import encode_rows, encode_table, enco
 
 Preprocessing = Literal["paper", "streaming", "encoded"]
 Choice = Literal["paper", "streaming", "encoded", "auto"]
+Unlabelled = Literal["drop", "keep"]
+"""What becomes of a file's rows without a label."""
 """What a run may be given: one of these, or what suits its strategy."""
 PREPROCESSINGS: tuple[str, ...] = get_args(Preprocessing)
 
@@ -84,6 +86,8 @@ class Dataset:
         What experts other than the truth have said: by name, `[n]` of class numbers, -1 where one gave no answer.
     notes
         How a file was read where that is not obvious, and what looks wrong in it.
+    unlabelled
+        The features of a file's rows without a label, if they are kept: they only serve to scale the features.
     """
 
     name: str
@@ -98,6 +102,7 @@ class Dataset:
     texts: tuple[str, ...] | None = None
     answers: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    unlabelled: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -145,6 +150,7 @@ def load(
     encoder: str | None = None,
     csv: CsvFormat | None = None,
     missing: tuple[str, ...] = (),
+    unlabelled: Unlabelled = "drop",
 ) -> Dataset:
     """A data set by name, or from a CSV or Parquet file.
 
@@ -167,6 +173,8 @@ def load(
         What turns texts into numbers: `static`, `hashing`, a Hugging Face model; `static` if it is installed.
     csv, missing
         For a CSV file: how it is written, where that should not be found out, and words that stand for a gap.
+    unlabelled
+        Of a file's rows without a label: `drop` leaves them out, `keep` scales the features by them, too.
 
     Examples
     --------
@@ -185,7 +193,9 @@ def load(
     elif Path(name).suffix in (".csv", ".parquet", ".pq") or Path(name).is_file():
         if target is None:
             raise DataError(f"{name} needs a target: the name of the column that holds the class")
-        dataset = _file_source(Path(name), preprocessing, target, drop, text, encoder, csv, missing)
+        if unlabelled == "keep" and preprocessing == "paper":
+            raise DataError("rows without a label scale nothing with the preprocessing paper: leave unlabelled out")
+        dataset = _file_source(Path(name), preprocessing, target, drop, text, encoder, csv, missing, unlabelled)
     elif Path(name).is_dir():
         pictures, y, classes, notes = read_folder(Path(name))
         dataset = Dataset(Path(name).resolve().name, pictures, y, classes, image=True, notes=notes)
@@ -326,17 +336,20 @@ def _file_source(
     encoder: str | None,
     csv: CsvFormat | None,
     missing: tuple[str, ...],
+    unlabelled: Unlabelled,
 ) -> Dataset:
-    table = read_file(path, target, csv=csv, missing=missing)
+    table = read_file(path, target, csv=csv, missing=missing, keep_unlabelled=unlabelled == "keep")
     frame, left_out = existing_pictures(table.frame, path.parent, target)
     table = replace(table, frame=frame, notes=(*table.notes, *left_out))
-    rows = encode_rows(table.frame, target, drop, text=text, encoder=encoder)
+    without = None if table.unlabelled is None else existing_pictures(table.unlabelled, path.parent, target)[0]
+    rows = encode_rows(table.frame, target, drop, text=text, encoder=encoder, unlabelled=without)
     assert rows.schema is not None
     if preprocessing == "paper" and not rows.schema.has_media:
         rows = encode_table(table.frame, target, drop)
     left = table.frame.drop(columns=[target, *named_columns(drop, table.frame)])
     notes = (*table.notes, *key_notes(left))
-    return Dataset(path.stem, rows.X, rows.y, rows.classes, schema=rows.schema, notes=notes)
+    told: dict[str, Any] = {"schema": rows.schema, "notes": notes, "unlabelled": rows.unlabelled}
+    return Dataset(path.stem, rows.X, rows.y, rows.classes, **told)
 
 
 @lru_cache

@@ -42,6 +42,8 @@ class Encoded:
         The names of the columns of `X`.
     schema
         What the columns of the table are, if they were read as an agent reads its rows.
+    unlabelled
+        `[rows, columns]` of the rows that have no label, if there are such.
     """
 
     X: NDArray[np.float32]
@@ -49,6 +51,7 @@ class Encoded:
     classes: tuple[str, ...]
     columns: tuple[str, ...]
     schema: RowSchema | None = None
+    unlabelled: NDArray[np.float32] | None = None
 
 
 def read_table(path: str | Path, target: str, drop: tuple[str, ...] = ()) -> Encoded:
@@ -57,11 +60,18 @@ def read_table(path: str | Path, target: str, drop: tuple[str, ...] = ()) -> Enc
 
 
 def encode_rows(
-    frame: Any, target: str, drop: tuple[str, ...] = (), *, text: tuple[str, ...] = (), encoder: str | None = None
+    frame: Any,
+    target: str,
+    drop: tuple[str, ...] = (),
+    *,
+    text: tuple[str, ...] = (),
+    encoder: str | None = None,
+    unlabelled: Any = None,
 ) -> Encoded:
     """A pandas frame in numbers by the schema that fits it: words, gaps, dates and texts as in an agent.
 
-    The encoding is that of `sparingly.encoders`; the rows of a table of plain numbers are these numbers.
+    The encoding is that of `sparingly.encoders`; the rows of a table of plain numbers are these numbers. `unlabelled`
+    is a frame of more rows, whose target is not looked at.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [30, None, 50, 41], "job": ["a", "b", None, "a"], "ok": list("nyny")})
@@ -76,7 +86,8 @@ def encode_rows(
     check_columns(frame, (target,))
     drop, text = named_columns(drop, frame), named_columns(text, frame)
     y, classes = encode_target(frame[target].to_numpy(), target)
-    features = frame.drop(columns=[target, *drop])
+    features = frame if unlabelled is None else pd.concat([frame, unlabelled])
+    features = features.drop(columns=[target, *drop])
     if not len(features.columns):
         raise DataError(f"no column is left beside the target {target!r}")
     columns = table_columns(features)
@@ -84,14 +95,20 @@ def encode_rows(
         schema = learn_columns(columns, encoder=encoder, text=text)
         _check_fields(schema, columns, _row_numbers(features))
         if not schema.has_media:
-            return Encoded(schema.encode_columns(columns), y, classes, schema.columns, schema)
+            return _encoded(schema.encode_columns(columns), y, classes, schema)
         content = pd.util.hash_pandas_object(features.astype(str), index=False).to_numpy().tobytes()
         key = hashlib.blake2b(content + json.dumps(schema.to_dict()).encode(), digest_size=12).hexdigest()
         texts = text_encoder(encoder) if schema.has_texts else None
         X = cached(f"rows-{key}", lambda: {"X": schema.encode_columns(columns, texts)})["X"]
     except EncodingError as error:
         raise DataError(str(error).replace("field", "column", 1)) from error
-    return Encoded(X, y, classes, schema.columns, schema)
+    return _encoded(X, y, classes, schema)
+
+
+def _encoded(X: NDArray[np.float32], y: NDArray[np.int64], classes: tuple[str, ...], schema: RowSchema) -> Encoded:
+    """The rows with a label, and those after them that have none."""
+    more = X[len(y) :] if len(X) > len(y) else None
+    return Encoded(X[: len(y)], y, classes, schema.columns, schema, more)
 
 
 def _row_numbers(frame: Any) -> NDArray[np.int64]:

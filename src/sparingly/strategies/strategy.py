@@ -158,6 +158,9 @@ class Strategy(abc.ABC):
         for x, outcome in zip(X, outcomes, strict=True):
             self._take(x, action, outcome)
 
+    def _preview(self, X: Tensor) -> None:  # noqa: B027
+        """Called with observations without a label; for a strategy that scales by itself."""
+
     def _add_class(self, game: Game) -> None:
         """Go on with a game that has one more class, which no label has named yet; `self.game` is still the old one."""
         raise ValueError(
@@ -304,6 +307,14 @@ class Strategy(abc.ABC):
         self.n_taught += len(outcomes)
         self._due = True
         self._update()
+
+    def preview(self, X: ArrayLike | Tensor) -> None:
+        """See observations that nobody has labelled before the stream begins: a strategy that scales by itself scales
+        by them, too. No rounds are counted and nothing is decided.
+        """
+        block = self._block(X)
+        if len(block):
+            self._preview(block)
 
     def add_class(self, name: str, cost: float | None = None) -> None:
         """Take on a class that was not known before: the game grows by one outcome, the strategy by one output.

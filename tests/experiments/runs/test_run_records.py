@@ -48,6 +48,7 @@ def test_the_columns_agree_with_each_other(record):
         assert 0 <= f1 <= 1
     assert np.isfinite(record.rounds["width"]).any()
     assert np.isfinite(record.rounds["gap"]).any()
+    assert all(isinstance(why, str) and why for why in record.rounds["why"])
     assert {"assess", "decide", "learn", "train", "test", "load", "total", "cpu"} <= set(record.time)
 
 
@@ -86,3 +87,17 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
         write_whole(path, "text")  # type: ignore[arg-type]
     assert path.read_bytes() == b"first"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_reason_of_every_round_is_kept_with_its_numbers():
+    run = Run(task=Task(dataset="phishing", horizon=150), player=Player(strategy="sparing"), seed=0)
+    rounds = Record.from_bytes(execute(run).to_bytes()).rounds
+    last = len(rounds["why"]) - 1
+    numbers = {name.removeprefix("why_"): rounds[name][last] for name in rounds if name.startswith("why_")}
+    assert {"worth", "net"} <= set(numbers)
+    announced = rounds["action"] < 2
+    said = [rounds["why"][t].format(**{name: rounds[f"why_{name}"][t] for name in numbers}) for t in (0, last)]
+    assert all("nan" not in sentence for sentence in said)
+    assert np.isfinite(
+        rounds["why_worth"][announced & np.char.startswith(rounds["why"].astype(str), "the label")]
+    ).all()

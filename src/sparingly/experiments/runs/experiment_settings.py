@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from sparingly.encoders import EncodingError
 from sparingly.encoders.csv_format import CsvFormat
 from sparingly.experiments.csv_files import DataError, file_hash
-from sparingly.experiments.datasets import Choice, names
+from sparingly.experiments.datasets import Choice, Unlabelled, names
 from sparingly.experiments.picture_files import content_hash
 
 Option = bool | int | float | str | None
@@ -33,6 +33,8 @@ class PlainSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_AS_BEFORE = (("order", "shuffle"), ("unlabelled", "drop"))
+"""Settings that are no part of a run's id, for there was no choice when the first ids were made."""
 _NEWER = {
     "task": {
         "text",
@@ -42,6 +44,7 @@ _NEWER = {
         "decimal",
         "encoding",
         "missing",
+        "unlabelled",
         "order",
         "data_hash",
         "known",
@@ -67,6 +70,8 @@ class Task(PlainSettings):
         Columns of a file that are texts, whatever they look like, and the text encoder.
     separator, quote, decimal, encoding, missing
         How a CSV file is written, where that should not be found out, and words in it that stand for a gap.
+    unlabelled
+        Rows of a file without a label: `drop` leaves them out, `keep` scales the features by them, too.
     order
         `shuffle`: the rows in an order that the seed gives; `file`: as they stand in the file.
     known
@@ -105,6 +110,7 @@ class Task(PlainSettings):
     decimal: str | None = None
     encoding: str | None = None
     missing: tuple[str, ...] = ()
+    unlabelled: Unlabelled = "drop"
     order: Literal["shuffle", "file"] = "shuffle"
     known: str | None = None
     data_hash: str | None = None
@@ -187,7 +193,7 @@ class Run(PlainSettings):
         settings = self.model_dump(mode="json", exclude={"player": {"label"}})
         for part, newer in _NEWER.items():
             kept = settings[part].items()
-            settings[part] = {k: v for k, v in kept if k not in newer or (v and (k, v) != ("order", "shuffle"))}
+            settings[part] = {k: v for k, v in kept if k not in newer or (v and (k, v) not in _AS_BEFORE)}
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
         words = [Path(self.task.dataset).stem, Path(self.player.strategy).stem, *_pairs(self.player.options)]
         return re.sub(r"[^\w.=]+", "-", "-".join([*words, f"seed{self.seed}", digest]))

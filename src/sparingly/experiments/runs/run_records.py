@@ -34,7 +34,8 @@ class Record:
     run
         The settings.
     rounds
-        By name, an array over the rounds: action, prediction, outcome, answer, cost, regret, width, gap.
+        By name, an array over the rounds: action, prediction, outcome, answer, cost, regret, width, gap; `why`, the
+        sentence of the reason, and `why_NAME`, its numbers (not in records of an earlier release).
     f1
         Weighted F1 on the held-out set: rows of labels, round and score; the last row is the end of the stream.
     counts

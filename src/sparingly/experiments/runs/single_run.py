@@ -41,6 +41,7 @@ READ = {
     "decimal",
     "encoding",
     "missing",
+    "unlabelled",
     "data_hash",
 }
 """The settings of a task that say how its data are read."""
@@ -74,7 +75,9 @@ def _executed(run: Run) -> Record:
     clock.watch(strategy)
     if len(taught):
         with clock.phase("teach"):
-            strategy.teach(source.X_before, taught)
+            strategy.teach(source.X_before[: len(taught)], taught)
+    if source.before is not None and len(source.before) > len(taught):
+        strategy.preview(source.X_before[len(taught) :])
     scores = HeldOutScores(strategy, source, run.task.test_rows)
     rounds = RoundColumns(len(source), [] if experts is None else [one.name for one in experts.experts])
     with clock.phase("rest"):
@@ -186,7 +189,10 @@ class HeldOutScores:
 
 
 class RoundColumns:
-    """Columns that fill as rounds are played; where experts have names, also who was asked and what was paid."""
+    """Columns that fill as rounds are played; where experts have names, also who was asked and what was paid.
+
+    `why` is the sentence of each decision's reason, and a column `why_NAME` has each number that such a sentence uses.
+    """
 
     def __init__(self, horizon: int, experts: Sequence[str] = ()) -> None:
         self.columns: dict[str, NDArray[Any]] = {
@@ -194,6 +200,7 @@ class RoundColumns:
             "prediction": np.zeros(horizon, dtype=np.int16),
             "width": np.full(horizon, np.nan, dtype=np.float32),
             "gap": np.full(horizon, np.nan, dtype=np.float32),
+            "why": np.full(horizon, "", dtype=object),
         }
         self.cost = np.zeros(horizon)
         self.asked = {name: np.zeros(horizon, dtype=bool) for name in experts}
@@ -209,10 +216,17 @@ class RoundColumns:
             self.columns["paid"][row] = played.paid
         for name in played.asked if self.asked else ():
             self.asked[name][row] = True
-        for name in ("width", "gap"):
-            value = played.why.get(name)
-            if value is not None:
-                self.columns[name][row] = value
+        self.columns["why"][row] = played.why.sentence
+        for name, value in played.why.values.items():
+            if isinstance(value, bool | int | float | np.number):
+                self._number(name)[row] = value
+
+    def _number(self, name: str) -> NDArray[Any]:
+        """The column of a number that a reason may have; nan where it has not."""
+        column = name if name in ("width", "gap") else f"why_{name}"
+        if column not in self.columns:
+            self.columns[column] = np.full(len(self.cost), np.nan, dtype=np.float32)
+        return self.columns[column]
 
 
 class Stopwatch:
@@ -253,7 +267,7 @@ class Stopwatch:
 
 
 def _source(run: Run) -> tuple[Stream, NDArray[np.int64]]:
-    """The stream of a run, which begins with what is known before, and the classes of that."""
+    """The stream of a run, what is there before it, and the classes of that as far as they are known."""
     task, flat = run.task, run.player.options.get("network") != "lenet"
     auto = task.preprocessing == "auto"
     preprocessing = suited(find_strategy(run.player.strategy, run.player.code_hash)) if auto else task.preprocessing
@@ -261,13 +275,13 @@ def _source(run: Run) -> tuple[Stream, NDArray[np.int64]]:
     drift = DRIFTS[task.drift]
     source = stream(dataset, run.seed, task.horizon, noise=task.noise, drift=drift, shuffled=task.order == "shuffle")
     if task.known is None:
-        return source, np.empty(0, dtype=np.int64)
+        return replace(source, before=dataset.unlabelled), np.empty(0, dtype=np.int64)
     _check_unchanged(Path(task.known), task.known_hash)
     if dataset.preprocessing == "paper":
         raise SettingsError("labels that are known before need the preprocessing streaming, encoded or auto")
     how: dict[str, Any] = {"encoder": task.encoder, "csv": task.csv, "missing": task.missing}
     X, y = known_rows(dataset, task.known, str(task.target), **how)
-    return replace(source, before=X), y
+    return replace(source, before=X if dataset.unlabelled is None else np.concatenate([X, dataset.unlabelled])), y
 
 
 def dataset_of(task: Task, preprocessing: Any, flat: bool = True) -> Dataset:
@@ -288,6 +302,7 @@ def _dataset(task: Task, preprocessing: Any, flat: bool) -> Dataset:
         encoder=task.encoder,
         csv=task.csv,
         missing=task.missing,
+        unlabelled=task.unlabelled,
     )
 
 

@@ -276,6 +276,9 @@ class Sparing(Strategy):
         for x, outcome in zip(X, outcomes, strict=True):
             self.knowledge.add(x, outcome, None, self.clock, self.rng)
 
+    def _preview(self, X: Tensor) -> None:
+        self.knowledge.observe_block(X, self.rng)
+
     def _add_class(self, game: Game) -> None:
         self.expected_costs = ExpectedCosts(game)
         self.panel = None if self.panel is None else self.panel.grown(game)
