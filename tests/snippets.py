@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tests import fork_server
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = ("python", "console", "sh")
@@ -86,9 +88,7 @@ def environment(folder: Path) -> dict[str, str]:
     """As a user has it: this Python first, the command `sparingly` of this very tree, a terminal that does not wrap."""
     programs = folder.parent / f"{folder.name}-programs"
     programs.mkdir(exist_ok=True)
-    command = programs / "sparingly"
-    command.write_text(f"#!{sys.executable}\nfrom sparingly.commands.main import main\n\nmain()\n")
-    command.chmod(0o755)
+    fork_server.install(programs / "sparingly")
     paths = [str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]
     settings = {"PATH": os.pathsep.join(paths), "PYTHONPATH": str(ROOT / "src")}
     return {**os.environ, **settings, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}

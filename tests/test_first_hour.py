@@ -18,6 +18,7 @@ from playwright.sync_api import expect, sync_playwright
 
 import sparingly as sp
 from sparingly.commands.main import main
+from tests import fork_server
 from tests.snippets import snippets
 
 PAGE = Path(__file__).parents[1] / "docs" / "get-started.md"
@@ -29,9 +30,7 @@ class Shell:
 
     def __init__(self, folder: Path) -> None:
         (folder / "bin").mkdir()
-        typed = folder / "bin" / "sparingly"
-        typed.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m sparingly "$@"\n')
-        typed.chmod(0o755)
+        fork_server.install(folder / "bin" / "sparingly")
         source = str(Path(sp.__file__).parents[1])
         path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
         self.environment = {**os.environ, "PATH": path, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}

@@ -20,7 +20,9 @@ Horizon = Annotated[int | None, typer.Option(help="Rounds of a run.")]
 Out = Annotated[Path | None, typer.Option(help="The folder of the results.")]
 On = Annotated[str | None, typer.Option(help="`local` or `ray`.")]
 Address = Annotated[str | None, typer.Option(help="A running Ray cluster; otherwise one is started here.")]
-Workers = Annotated[int | None, typer.Option(help="Processes; all cores if not given.")]
+Workers = Annotated[
+    int | None, typer.Option(help="Processes; if not given, as many of the cores as are worth their start.")
+]
 Retry = Annotated[bool | None, typer.Option("--retry", help="Do again what failed before.")]
 DryRun = Annotated[bool | None, typer.Option("--dry-run", help="Say what would run and how long, and stop.")]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="A TOML file; options given here win over it.")]

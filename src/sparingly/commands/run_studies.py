@@ -46,9 +46,8 @@ class RunOptions(PlainSettings):
     retry: bool = False
     dry_run: bool = False
 
-    @property
-    def pool(self) -> Pool:
-        return local(self.workers) if self.on == "local" else on_ray(self.address, self.workers)
+    def pool(self, workers: int) -> Pool:
+        return local(workers) if self.on == "local" else on_ray(self.address, self.workers)
 
 
 class OwnStudy(Task):
@@ -204,7 +203,7 @@ def _do(chosen: list[Study], options: RunOptions, lengths: Mapping[Task, int] | 
     runs.sort(key=lambda run: run.seed)
     estimates = Estimates(results, lengths or {})
     to_do = missing(runs, results)
-    workers = options.workers or os.cpu_count() or 1
+    workers = options.workers or (estimates.workers(to_do) if options.on == "local" else os.cpu_count() or 1)
     for line in changes(to_do, results):
         typer.echo(line)
     typer.echo(_plan(runs, to_do, estimates, workers))
@@ -213,7 +212,7 @@ def _do(chosen: list[Study], options: RunOptions, lengths: Mapping[Task, int] | 
     for study in chosen:
         results.add_study(study)
     with Progress(to_do, estimates, workers) as progress:
-        tally = run_all(runs, results, options.pool, retry=options.retry, watch=progress.tick)
+        tally = run_all(runs, results, options.pool(workers), retry=options.retry, watch=progress.tick)
     _tell(tally, options)
     whole = [study for study in chosen if any(complete_seeds(results, study, row) for row in study.rows)]
     if whole:
@@ -263,7 +262,7 @@ def _plan(runs: list[Run], to_do: list[Run], estimates: Estimates, workers: int)
     rounds = sum(map(estimates.rounds, to_do))
     counts = f"{len(runs)} runs, {len(runs) - len(to_do)} done, {len(to_do)} to do ({rounds:,} rounds)"
     doubt = f" ({guessed} of them guessed)" if guessed else ""
-    return f"{counts}: about {in_time(seconds)} with {workers} workers{doubt}"
+    return f"{counts}: about {in_time(seconds)} with {workers} worker{'s' * (workers > 1)}{doubt}"
 
 
 def _tell(tally: RunTally, options: RunOptions) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ MOST = 500
 """Records that are looked at."""
 UNKNOWN = 4e-4
 """Seconds a round where nothing of the kind has run yet ..."""
+STARTING = 4.0
+"""Seconds of work for which one more process is worth its start, most of which is importing PyTorch."""
 SLOW = {"ineural": 4e-3, "lenet": 1.5e-2}
 """... and of the strategy and the network that take ten times as long and more."""
 
@@ -52,6 +55,18 @@ class Estimates:
 
     def known(self, run: Run) -> bool:
         return any(key in self.seen for key in self._keys(run))
+
+    def workers(self, runs: Iterable[Run]) -> int:
+        """How many processes of this machine are worth their start: one, this very process, for little work.
+
+        >>> from sparingly.experiments.runs.experiment_settings import Player, Task
+        >>> from pathlib import Path
+        >>> run = Run(task=Task(dataset="digits", horizon=100), player=Player(strategy="margin"))
+        >>> estimates = Estimates(Results(Path("nothing-here")))
+        >>> estimates.workers([run]), estimates.workers([run] * 10_000) == os.cpu_count()
+        (1, True)
+        """
+        return max(1, min(os.cpu_count() or 1, int(self.total(runs, 1) / STARTING)))
 
     def total(self, runs: Iterable[Run], workers: int) -> float:
         """Seconds until all of them are done."""

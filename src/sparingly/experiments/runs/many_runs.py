@@ -105,7 +105,7 @@ def local(workers: int | None = None) -> Pool:
 
         n = max(1, min(workers or os.cpu_count() or 1, len(runs)))
         if n == 1:
-            yield from map(perform, runs)
+            yield from map(_perform_here, runs)
             return
         # loky takes the data that a worker keeps for a leak, and renews the worker between two runs: no harm, no news.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
@@ -115,6 +115,14 @@ def local(workers: int | None = None) -> Pool:
             )
 
     return pool
+
+
+def _perform_here(run: Run) -> Outcome:
+    """One run in this process, with one thread, as a worker has it."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return perform(run)
 
 
 def _perform_for(runner: int, run: Run) -> Outcome:
