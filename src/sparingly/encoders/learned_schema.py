@@ -158,11 +158,6 @@ def _is_picture(value: Any) -> bool:
     return not isinstance(value, str) and is_picture(value)
 
 
-def distinct_words(values: Sequence[Any]) -> int:
-    """How many different values a column has, gaps apart."""
-    return len({value for value, gap in zip(values, missing(values), strict=True) if not gap})
-
-
 def is_crowded(distinct: int, rows: int) -> bool:
     """Whether a column has too many different words for each to be a category."""
     return distinct > MOST_CATEGORIES or (distinct > 10 and distinct > rows / 2)
