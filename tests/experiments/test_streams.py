@@ -114,3 +114,16 @@ def test_bad_settings(settings, message):
 def test_a_drift_has_an_order():
     with pytest.raises(DataError, match=r"a drift from 0\.7 to 0\.2"):
         Drift(0.7, 0.2)
+
+
+def test_drawn_class_numbers_rename_nothing():
+    digits = load("digits")
+    plain, drawn = (stream(digits, seed=3, horizon=500, class_order=order) for order in ("sorted", "drawn"))
+    assert np.array_equal(plain.index, drawn.index)
+    assert not np.array_equal(plain.y, drawn.y)
+    for one, other in ((plain.y, drawn.y), (plain.answers, drawn.answers), (plain.test()[1], drawn.test()[1])):
+        assert [plain.dataset.classes[i] for i in one] == [drawn.dataset.classes[i] for i in other]
+    again = stream(digits, seed=4, horizon=500, class_order="drawn")
+    assert again.dataset.classes != drawn.dataset.classes
+    with pytest.raises(DataError, match="class_order is 'hashed'"):
+        stream(digits, seed=0, class_order="hashed")

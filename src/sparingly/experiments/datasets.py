@@ -138,6 +138,19 @@ class Dataset:
     def n_classes(self) -> int:
         return len(self.classes)
 
+    def renumbered(self, numbers: NDArray[np.int64]) -> Dataset:
+        """The same with other numbers for its classes: class i becomes class `numbers[i]`.
+
+        >>> digits = load("digits")
+        >>> turned = digits.renumbered(np.arange(10)[::-1])
+        >>> digits.classes[digits.y[3]], turned.classes[turned.y[3]], turned.y[3] == 9 - digits.y[3]
+        ('3', '3', np.True_)
+        """
+        classes = tuple(self.classes[i] for i in np.argsort(numbers))
+        answers = {name: np.where(said < 0, said, numbers[said]) for name, said in self.answers.items()}
+        y_test = None if self.y_test is None else numbers[self.y_test]
+        return replace(self, y=numbers[self.y], y_test=y_test, classes=classes, answers=answers)
+
 
 def load(
     name: str | Path,

@@ -145,6 +145,7 @@ def stream(
     noise: float = 0.0,
     drift: Drift | None = None,
     shuffled: bool = True,
+    class_order: str = "sorted",
 ) -> Stream:
     """A data set in the order that a seed gives it.
 
@@ -159,6 +160,9 @@ def stream(
         Two classes that swap their names on the way.
     shuffled
         Whether the seed orders the stream; if not, the rows that it does not hold out come as they stand in the data.
+    class_order
+        "sorted": classes are numbered as the data set has them; "drawn": in an order that the seed draws, as the code
+        behind the NeuralCBP paper's tables numbers the classes of a table anew in each run.
 
     Examples
     --------
@@ -174,6 +178,10 @@ def stream(
         raise DataError(f"horizon is {horizon}: a stream has at least one round")
     if not 0 <= noise <= 1:
         raise DataError(f"noise is {noise}: it is a share of the rounds, from 0 to 1")
+    if class_order not in ("sorted", "drawn"):
+        raise DataError(f"class_order is {class_order!r}: it is sorted or drawn")
+    if class_order == "drawn":
+        dataset = dataset.renumbered(np.random.default_rng([seed, 2]).permutation(dataset.n_classes))
     order = np.random.default_rng(seed).permutation(len(dataset))
     if dataset.y_test is None:
         cut = int(HELD_OUT * len(order))

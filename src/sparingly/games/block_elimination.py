@@ -2,7 +2,7 @@
 
 A block has for each observation the feedback distributions pi of the informative actions, side by side, and a width w
 for each informative action. A neighbor pair has the estimated gap delta = sum_a v_a pi_a and the width
-z = sum_a |v_a| w_a; the pairs with |delta| > z are confident, and their signs leave P(t) and N(t).
+z = sum_a |v_a| w_a; the pairs with |delta| > z (or >= z) are confident, and their signs leave P(t) and N(t).
 """
 
 from __future__ import annotations
@@ -76,10 +76,17 @@ class BlockElimination:
         Of a game that is not hopeless.
     norm
         The norm of the observer vectors in the widths and in W: infinity or 2.
+    confident
+        Of a pair whose gap is "above" its width, or "reaches" it.
+    contradiction
+        What is kept where the signs exclude every distribution: the "pareto" actions, or "all" actions.
     """
 
-    def __init__(self, geometry: Geometry, *, norm: float = math.inf) -> None:
+    def __init__(
+        self, geometry: Geometry, *, norm: float = math.inf, confident: str = "above", contradiction: str = "pareto"
+    ) -> None:
         self.geometry, self.norm = geometry, norm
+        self.confident, self.contradiction = confident, contradiction
         sizes = [len(geometry.game.symbols(a)) for a in geometry.informative]
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
         self.n_symbols = sum(sizes)
@@ -87,7 +94,7 @@ class BlockElimination:
         self.starts = starts[:-1]
         """Where each informative action's symbols begin in the flattened distributions."""
         errors = _errors_with_one_expert(geometry) if self.n_symbols == geometry.game.n_outcomes else None
-        self._by_class = None if errors is None else _ClassElimination(errors, norm)
+        self._by_class = None if errors is None else _ClassElimination(errors, norm, confident == "reaches")
         self.weights = self._by_pair.weights if self._by_class is None else self._by_class.weights
         """W_a, `[action]`: the largest norm of an action's observer vectors."""
         self._lift = _outcomes_from_symbols(geometry, self.weights)
@@ -109,7 +116,9 @@ class BlockElimination:
 
     @cached_property
     def _by_pair(self) -> _PairElimination:
-        return _PairElimination(self.geometry, self.norm, self.slices, self.n_symbols)
+        kept = self.geometry.pareto if self.contradiction == "pareto" else range(self.geometry.game.n_actions)
+        parts = self.geometry, self.norm, self.slices, self.n_symbols
+        return _PairElimination(*parts, reaching=self.confident == "reaches", kept=tuple(kept))
 
     @cached_property
     def _announcements(self) -> NDArray[np.int64]:
@@ -120,8 +129,10 @@ class BlockElimination:
 class _ClassElimination:
     """The closed form: one expert who is never the cheapest action, an error's cost given by the true class."""
 
-    def __init__(self, errors: Matrix, norm: float) -> None:
+    def __init__(self, errors: Matrix, norm: float, reaching: bool) -> None:
         self._errors, self._norm = errors, norm
+        self._within = np.less if reaching else np.less_equal
+        """A class survives while the others' leads are within the width."""
         self._uniform = bool(np.ptp(errors) == 0)
         self._order = np.argsort(errors, kind="stable")
         two = np.sort(errors)[-2:]
@@ -138,6 +149,8 @@ class _ClassElimination:
         gap = top - rest[rows, second]
         width = w * self._pair_norm(self._errors[cheapest], self._errors[second])
         alive = self._alive(score, np.maximum(w, 0.0), top)
+        if self._within is np.less:
+            alive |= score == top[:, None]
         undecided = alive.sum(1) > 1
         observers = (len(self._errors),)
 
@@ -157,25 +170,34 @@ class _ClassElimination:
         """Classes that no other class confidently beats, `[block, class]`, without comparing all pairs."""
         if self._uniform:
             scale = float(self._pair_norm(self._errors[:1], self._errors[:1])[0])
-            alive: NDArray[np.bool_] = top[:, None] - score <= scale * w[:, None]
+            alive: NDArray[np.bool_] = self._within(top[:, None] - score, scale * w[:, None])
             return alive
         if self._norm != math.inf:
             norms = np.hypot(self._errors[:, None], self._errors[None, :])
             lead = score[:, None, :] - score[:, :, None]
-            return np.logical_not((lead > norms * w[:, None, None]).any(2))
+            return np.asarray(self._within(lead, norms * w[:, None, None]).all(2))
         cost, ranked = self._errors[self._order], score[:, self._order]
         cheaper = np.maximum.accumulate(ranked, 1) - cost * w[:, None]
         dearer = np.maximum.accumulate((ranked - cost * w[:, None])[:, ::-1], 1)[:, ::-1]
         alive = np.empty(score.shape, dtype=bool)
-        alive[:, self._order] = np.maximum(cheaper, dearer) <= ranked
+        alive[:, self._order] = self._within(np.maximum(cheaper, dearer), ranked)
         return alive
 
 
 class _PairElimination:
     """The general form: every neighbor pair, and `Geometry.restrict` for the signs that are new."""
 
-    def __init__(self, geometry: Geometry, norm: float, slices: dict[int, slice], n_symbols: int) -> None:
-        self._geometry = geometry
+    def __init__(
+        self,
+        geometry: Geometry,
+        norm: float,
+        slices: dict[int, slice],
+        n_symbols: int,
+        *,
+        reaching: bool,
+        kept: tuple[int, ...],
+    ) -> None:
+        self._geometry, self._reaching, self._kept = geometry, reaching, kept
         self._pairs = tuple(geometry.neighbors)
         self._vectors = np.zeros((len(self._pairs), n_symbols))
         self._constants = np.zeros(len(self._pairs))
@@ -194,7 +216,8 @@ class _PairElimination:
     def restrict(self, pi: Matrix, w: Matrix, factor: Matrix | None, cheapest: NDArray[np.int64]) -> BlockSurvivors:
         delta = pi @ self._vectors.T + self._constants
         z = w @ self._norms.T if factor is None else (w @ self._norms.T) * factor
-        signs = np.where(np.abs(delta) > z, np.sign(delta), 0).astype(np.int8)
+        confident = np.abs(delta) >= z if self._reaching else np.abs(delta) > z
+        signs = np.where(confident, np.sign(delta), 0).astype(np.int8)
         found = [self._candidates(row) for row in signs]
         gap, width = np.zeros(len(pi)), np.zeros(len(pi))
         if len(self._pairs):
@@ -216,7 +239,7 @@ class _PairElimination:
         left = geometry.restrict(confident)
         survivors, pairs = tuple(left.actions), tuple(left.pairs)
         if left.contradiction:
-            survivors, pairs = tuple(geometry.pareto), self._pairs
+            survivors, pairs = self._kept, self._pairs
         near = {a for pair in pairs for a in geometry.neighborhood[pair]}
         observers = {a for pair in pairs for a in geometry.observers[pair]} & set(geometry.informative)
         allowed = tuple(sorted({*survivors, *near}))

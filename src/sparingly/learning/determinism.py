@@ -40,6 +40,21 @@ def row_independent_product(X: Tensor, W: Tensor) -> Tensor:
     return X @ W if missing <= 0 else (X @ nn.functional.pad(W, (0, missing)))[:, : W.shape[1]]
 
 
+def row_independent_layer(layer: nn.Linear, X: Tensor) -> Tensor:
+    """A fully connected layer's outputs for a padded block: narrow layers are computed as if they were wider.
+
+    >>> import torch
+    >>> layer = nn.Linear(10, 2)
+    >>> torch.allclose(row_independent_layer(layer, torch.ones(8, 10)), layer(torch.ones(8, 10)))
+    True
+    """
+    if layer.out_features >= COLUMNS:
+        outputs: Tensor = layer(X)
+        return outputs
+    product = row_independent_product(X, layer.weight.T)
+    return product if layer.bias is None else product + layer.bias
+
+
 @contextmanager
 def one_thread(wanted: bool = True) -> Iterator[None]:
     """Compute on one thread, and leave the user's number of threads as it was.

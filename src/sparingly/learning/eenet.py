@@ -82,8 +82,8 @@ class EENet:
 
     def estimate(self, X: Tensor) -> Tensor:
         """f1's estimates alone, for those who need no embedding."""
-        outputs: Tensor = self.f1(X.to(self.device))
-        return outputs
+        outputs: Tensor = self.f1(pad_block(X.to(self.device)))
+        return outputs[: len(X)]
 
     def explore(self, compact: Tensor) -> Tensor:
         """f2's estimates of how far f1 is off, `[block, outputs]`."""

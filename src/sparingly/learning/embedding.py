@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import relu
 
-from sparingly.learning.determinism import pad_block
+from sparingly.learning.determinism import pad_block, row_independent_layer, row_independent_product
 from sparingly.learning.networks import MLP
 
 
@@ -52,8 +52,8 @@ class Embedding(abc.ABC):
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """f1's outputs and the compact normalised embedding of a block; a row does not depend on the rows beside it."""
         outputs, values = self.raw(pad_block(X))
-        length = (values.square() @ self.repeats).sqrt_().clamp_min_(1e-12)
-        return outputs[: len(X)], values.div_(length[:, None])[: len(X)]
+        length = row_independent_product(values.square(), self.repeats[:, None]).sqrt().clamp_min(1e-12)
+        return outputs[: len(X)], values.div_(length)[: len(X)]
 
     def expand(self, compact: Tensor) -> Tensor:
         """phi itself, `[block, size]`."""
@@ -101,8 +101,8 @@ class MLPEmbedding(Embedding):
         layers = self.network.linear
         entering = [X.flatten(1)]
         for layer in layers[:-1]:
-            entering.append(relu(layer(entering[-1])))
-        outputs = layers[-1](entering[-1])
+            entering.append(relu(row_independent_layer(layer, entering[-1])))
+        outputs = row_independent_layer(layers[-1], entering[-1])
         if self.kind == "paper":
             return outputs, entering[1] if len(layers) == 2 else torch.cat([entering[1], entering[-1]], 1)
         values = outputs.new_zeros(len(outputs), self._n_blocks + entering[1].shape[1])
@@ -119,7 +119,7 @@ class MLPEmbedding(Embedding):
             sums[:, weights.blocks[0] : weights.blocks[-1] + 1] += weights.sums(back, entering[k])
             sums[:, biases.blocks[0] : biases.blocks[-1] + 1] += biases.sums(None, back)
             if k:
-                back = (back @ layers[k].weight) * (entering[k] > 0)
+                back = row_independent_product(back, layers[k].weight) * (entering[k] > 0)
 
 
 class _Pieces:

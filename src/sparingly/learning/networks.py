@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import max_pool2d, relu
 
+from sparingly.learning.determinism import row_independent_layer
+
 Network = str | nn.Module | Callable[[tuple[int, ...], int], nn.Module]
 """A name ("mlp", "lenet"), a module, or a function of the input shape and the number of outputs that makes one."""
 
@@ -41,9 +43,9 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x.flatten(1)
-        for layer in self.layers[:-1]:
-            x = relu(layer(x))
-        return cast(Tensor, self.layers[-1](x))
+        for layer in self.linear[:-1]:
+            x = relu(row_independent_layer(layer, x))
+        return row_independent_layer(self.linear[-1], x)
 
 
 class OneLogit(nn.Module):
@@ -100,7 +102,7 @@ class LeNet(nn.Module):
         x = relu(max_pool2d(self.conv1(x), 2))
         x = relu(max_pool2d(self.conv2(x), 2))
         x = relu(self.fc2(relu(self.fc1(x.flatten(1)))))
-        return cast(Tensor, self.fc3(x))
+        return row_independent_layer(self.fc3, x)
 
 
 def build(network: Network, shape: tuple[int, ...], n_outputs: int, *, seed: int, width: int, depth: int) -> nn.Module:

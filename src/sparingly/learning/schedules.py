@@ -36,6 +36,22 @@ class PaperSchedule:
 
 
 @dataclass(frozen=True)
+class ReleasedSchedule:
+    """The paper's schedule with the rounds counted from 0, as the released code counts them: one round later.
+
+    >>> schedule = ReleasedSchedule()
+    >>> [schedule.next(t) for t in (0, 49, 50, 51, 951, 1001)]
+    [1, 50, 51, 101, 1001, 1501]
+    """
+
+    def due(self, t: int) -> bool:
+        return PaperSchedule().due(t - 1)
+
+    def next(self, t: int) -> int:
+        return PaperSchedule().next(t - 1) + 1
+
+
+@dataclass(frozen=True)
 class Every:
     """After every k rounds.
 
@@ -77,7 +93,7 @@ class Geometric:
 
 
 def update_schedule(name: str | UpdateSchedule) -> UpdateSchedule:
-    """A schedule by name: "paper", "every K", "geometric" or "geometric F"; or the object itself.
+    """A schedule by name: "paper", "released", "every K", "geometric" or "geometric F"; or the object itself.
 
     >>> update_schedule("every 10")
     Every(k=10)
@@ -88,10 +104,14 @@ def update_schedule(name: str | UpdateSchedule) -> UpdateSchedule:
     try:
         if word == "paper" and not number:
             return PaperSchedule()
+        if word == "released" and not number:
+            return ReleasedSchedule()
         if word == "every" and int(number) >= 1:
             return Every(int(number))
         if word == "geometric" and (not number or float(number) > 1):
             return Geometric(float(number)) if number else Geometric()
     except ValueError:
         pass
-    raise ValueError(f"schedule {name!r} is not known: give 'paper', 'every K', 'geometric' or 'geometric F'")
+    raise ValueError(
+        f"schedule {name!r} is not known: give 'paper', 'released', 'every K', 'geometric' or 'geometric F'"
+    )

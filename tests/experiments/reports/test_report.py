@@ -121,7 +121,7 @@ def test_the_paper_has_41_rows_in_q1_and_q2():
     rows = [row for name in ("q1", "q2") for row in study(name).rows]
     assert len(rows) == 41
     assert len({run.id for name in ("q1", "q2") for run in study(name, seeds=2).runs()}) == 82
-    assert len({run.id for run in study("q3").runs()}) == 3 * (5 + 5 + 2)
+    assert len({run.id for run in study("q3").runs()}) == 3 * (25 + 25 + 5)
     assert len({run.id for run in study("q3", seeds=3).runs()}) == 27
     seeds = [run.seed for run in study("q1", seeds=3).runs()]
     assert seeds == sorted(seeds), "whole seeds come first"

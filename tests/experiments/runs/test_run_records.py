@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sparingly.experiments.runs.experiment_settings import Player, Run, Task
+from sparingly.experiments.runs.paper_studies import TABLES, TABLES_OF_NUMBERS, study
 from sparingly.experiments.runs.run_records import Record, write_whole
 from sparingly.experiments.runs.single_run import LABEL_COUNTS, execute
 
@@ -101,3 +102,26 @@ def test_the_reason_of_every_round_is_kept_with_its_numbers():
     assert np.isfinite(
         rounds["why_worth"][announced & np.char.startswith(rounds["why"].astype(str), "the label")]
     ).all()
+
+
+def test_f1_is_measured_on_some_or_on_all_held_out_rows():
+    def final(rows: int | None) -> float:
+        task = Task(dataset="digits", horizon=300, test_rows=rows)
+        return execute(Run(task=task, player=Player(strategy="never_ask", options={"start": 100}), seed=0)).f1[-1][2]
+
+    assert final(None) == final(269) != final(50)
+
+
+def test_the_papers_runs_draw_class_numbers_of_tables_and_take_all_rows_for_f1():
+    for name in TABLES:
+        for row in study(name).rows:
+            assert row.task.class_order == ("drawn" if row.task.dataset in TABLES_OF_NUMBERS else "sorted")
+            assert row.task.test_rows is None
+
+
+def test_a_run_of_before_keeps_its_id():
+    run = Run(
+        task=Task(dataset="digits", horizon=500), player=Player(strategy="neuronal", options={"gamma": 3}), seed=4
+    )
+    assert run.id == "digits-neuronal-gamma=3-seed4-2d2590a3"
+    assert run.model_copy(update={"task": run.task.model_copy(update={"class_order": "drawn"})}).id != run.id

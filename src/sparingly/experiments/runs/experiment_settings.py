@@ -33,7 +33,7 @@ class PlainSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-_AS_BEFORE = (("order", "shuffle"), ("unlabelled", "drop"))
+_AS_BEFORE = (("order", "shuffle"), ("class_order", "sorted"), ("unlabelled", "drop"))
 """Settings that are no part of a run's id, for there was no choice when the first ids were made."""
 _NEWER = {
     "task": {
@@ -46,6 +46,7 @@ _NEWER = {
         "missing",
         "unlabelled",
         "order",
+        "class_order",
         "data_hash",
         "known",
         "known_hash",
@@ -74,6 +75,8 @@ class Task(PlainSettings):
         Rows of a file without a label: `drop` leaves them out, `keep` scales the features by them, too.
     order
         `shuffle`: the rows in an order that the seed gives; `file`: as they stand in the file.
+    class_order
+        `sorted`: the classes' numbers follow their names; `drawn`: the seed draws them.
     known
         A file like that of the data with labels that are there already: they are taught before the first round.
     data_hash, known_hash
@@ -96,7 +99,7 @@ class Task(PlainSettings):
     delay
         Rounds until an answer reaches the strategy.
     test_rows
-        The weighted F1 is measured on so many held-out observations at most.
+        The weighted F1 is measured on so many held-out observations at most; null: on all of them.
     """
 
     dataset: str
@@ -112,6 +115,7 @@ class Task(PlainSettings):
     missing: tuple[str, ...] = ()
     unlabelled: Unlabelled = "drop"
     order: Literal["shuffle", "file"] = "shuffle"
+    class_order: Literal["sorted", "drawn"] = "sorted"
     known: str | None = None
     data_hash: str | None = None
     known_hash: str | None = None
@@ -123,7 +127,7 @@ class Task(PlainSettings):
     noise: Annotated[float, Field(ge=0, le=1)] = 0.0
     drift: Literal["none", "abrupt", "gradual"] = "none"
     delay: Annotated[int, Field(ge=0)] = 0
-    test_rows: Annotated[int, Field(ge=1)] = 2000
+    test_rows: Annotated[int, Field(ge=1)] | None = 2000
 
     @field_validator("costs")
     @classmethod

@@ -167,7 +167,7 @@ def versions() -> dict[str, str]:
 class HeldOutScores:
     """Measures F1 on the held-out set whenever the number of labels passes one of the paper's counts."""
 
-    def __init__(self, strategy: Any, source: Stream, rows: int) -> None:
+    def __init__(self, strategy: Any, source: Stream, rows: int | None) -> None:
         self.strategy, self.source, self.rows = strategy, source, rows
         self.ahead = list(LABEL_COUNTS)
         self.measured: list[tuple[int, int, float]] = []
@@ -273,14 +273,22 @@ def _source(run: Run) -> tuple[Stream, NDArray[np.int64]]:
     preprocessing = suited(find_strategy(run.player.strategy, run.player.code_hash)) if auto else task.preprocessing
     dataset = dataset_of(task, preprocessing, flat)
     drift = DRIFTS[task.drift]
-    source = stream(dataset, run.seed, task.horizon, noise=task.noise, drift=drift, shuffled=task.order == "shuffle")
+    source = stream(
+        dataset,
+        run.seed,
+        task.horizon,
+        noise=task.noise,
+        drift=drift,
+        shuffled=task.order == "shuffle",
+        class_order=task.class_order,
+    )
     if task.known is None:
         return replace(source, before=dataset.unlabelled), np.empty(0, dtype=np.int64)
     _check_unchanged(Path(task.known), task.known_hash)
     if dataset.preprocessing == "paper":
         raise SettingsError("labels that are known before need the preprocessing streaming, encoded or auto")
     how: dict[str, Any] = {"encoder": task.encoder, "csv": task.csv, "missing": task.missing}
-    X, y = known_rows(dataset, task.known, str(task.target), **how)
+    X, y = known_rows(source.dataset, task.known, str(task.target), **how)
     return replace(source, before=X if dataset.unlabelled is None else np.concatenate([X, dataset.unlabelled])), y
 
 

@@ -15,7 +15,7 @@ from sparingly.games import Game
 from sparingly.learning.determinism import pad_block
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.schedules import update_schedule
-from sparingly.strategies.families.network_options import NetworkOptions, check_choice
+from sparingly.strategies.families.network_options import NetworkOptions, check_choice, first_actions
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,8 @@ class ClassifierStrategy(Strategy):
         An update stops early once an epoch's sum of batch values, over the size of an observation's first dimension
         ("features", as NeuralCBP's released form does) or over the number of labels ("labels"), is `networks.stop`.
     start
-        "each": every announcement once and one question first. "none": its rule decides from the beginning.
+        "each": every announcement once, then a question. "question_first": the question before them. "none": its rule
+        decides from the beginning.
     """
 
     playable = "label-efficient games"
@@ -59,7 +60,6 @@ class ClassifierStrategy(Strategy):
         seed: int = 0,
     ) -> None:
         super().__init__(game, n_features, seed=seed)
-        check_choice(("each", "none"), start=start)
         check_choice(("features", "labels"), divisor=divisor)
         self._divisor = divisor
         self.expert = full_expert(game, self.name)
@@ -68,7 +68,7 @@ class ClassifierStrategy(Strategy):
         self.training = networks.training("cross_entropy")
         self.schedule = update_schedule(networks.schedule)
         self.memory = Memory(networks.device)
-        self._start = start == "each"
+        self._start = first_actions(start, range(game.n_outcomes), [self.expert])
         self._first = networks.first_update(game) if self._start else 0
 
     @abc.abstractmethod
@@ -85,9 +85,8 @@ class ClassifierStrategy(Strategy):
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
         cheapest = int(assessment.values["cheapest"][row])
-        if self._start and self.clock <= self.game.n_outcomes:
-            action = self.clock if self.clock < self.game.n_outcomes else self.expert
-            return action, cheapest, Why("each action is played once at the start")
+        if self.clock < len(self._start):
+            return self._start[self.clock], cheapest, Why("each action is played once at the start")
         asks, why = self._rule(assessment.values["probability"][row])
         return (self.expert if asks else cheapest), cheapest, why
 

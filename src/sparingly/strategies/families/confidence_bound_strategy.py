@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.strategies.families.confidence_bounds import Bounds, PairComparison, explain
-from sparingly.strategies.families.network_options import check_choice
+from sparingly.strategies.families.network_options import check_choice, first_actions
 from sparingly.strategies.strategy import Assessment, Strategy, Why
 
 
@@ -29,7 +29,10 @@ class ConfidenceBoundStrategy(Strategy):
     rate_offset
         Added to the round, counted from 1, in f(t).
     start
-        "each": every action once, in order. "informative": only those that tell something.
+        "each": every action once, in order. "question_first": the questions of a label-efficient game before its
+        announcements. "informative": only those that tell something.
+    confident, contradiction
+        When a pair is, and what is kept where the signs exclude everything (see `Bounds`).
     """
 
     def __init__(
@@ -42,14 +45,17 @@ class ConfidenceBoundStrategy(Strategy):
         ties: str = "cheapest",
         rate_offset: int = 0,
         start: str = "each",
+        confident: str = "above",
+        contradiction: str = "pareto",
         seed: int = 0,
     ) -> None:
         super().__init__(game, n_features, seed=seed)
-        check_choice(("each", "informative"), start=start)
+        check_choice(("each", "question_first", "informative"), start=start)
         if not alpha > 0:
             raise ValueError(f"alpha is {alpha}: it must be positive")
-        self.bounds = Bounds(game, norm=norm, alpha=alpha, ties=ties)
-        self._start = tuple(range(game.n_actions)) if start == "each" else self.bounds.informative
+        self.bounds = Bounds(game, norm=norm, alpha=alpha, ties=ties, confident=confident, contradiction=contradiction)
+        self._starts_with = start
+        self._start = self._first_actions(game)
         self._rate_offset = rate_offset
         self.contradictions = 0
         """How often the confident signs excluded every distribution, so that everything was kept."""
@@ -89,6 +95,12 @@ class ConfidenceBoundStrategy(Strategy):
         for row in range(len(X)):
             self._count(assessment, row, action)
 
+    def _first_actions(self, game: Game) -> tuple[int, ...]:
+        if self._starts_with == "informative":
+            return self.bounds.informative
+        announcements = game.n_outcomes if game.is_label_efficient else game.n_actions
+        return first_actions(self._starts_with, range(announcements), range(announcements, game.n_actions))
+
     def _play(self, assessment: Assessment, row: int, comparison: PairComparison, place: int) -> tuple[int, Why]:
         rate = self.bounds.rate(self.clock + 1 + self._rate_offset)
         seen: dict[str, float] = {}
@@ -106,10 +118,8 @@ class ConfidenceBoundStrategy(Strategy):
 
     def _add_class(self, game: Game) -> None:
         old = self.bounds
-        self.bounds = Bounds(game, norm=old.elimination.norm, alpha=old.alpha, ties=old.ties)
-        self._start = (
-            tuple(range(game.n_actions)) if len(self._start) > len(old.informative) else self.bounds.informative
-        )
+        self.bounds = old.of(game)
+        self._start = self._first_actions(game)
         self._add_output(old)
 
     def _add_output(self, old: Bounds) -> None:

@@ -45,20 +45,45 @@ class Bounds:
         The exploration rate is f(t) = alpha^(1/3) t^(2/3) log(t)^(1/3).
     ties
         Among candidates with equal W_a w_a play the "cheapest" by the estimates, or the "lowest" action.
+    confident, contradiction
+        When a pair is, and what is kept where the signs exclude everything (see `BlockElimination`).
     """
 
-    def __init__(self, game: Game, *, norm: float = math.inf, alpha: float = 1.01, ties: str = "cheapest") -> None:
+    def __init__(
+        self,
+        game: Game,
+        *,
+        norm: float = math.inf,
+        alpha: float = 1.01,
+        ties: str = "cheapest",
+        confident: str = "above",
+        contradiction: str = "pareto",
+    ) -> None:
         self.game = game
         self.geometry = analyze(game)
         if self.geometry.observability == "hopeless":
             raise ValueError(f"{_hopeless(game)}: no strategy can keep its regret from growing linearly")
         check_choice(("cheapest", "lowest"), ties=ties)
+        check_choice(("above", "reaches"), confident=confident)
+        check_choice(("pareto", "all"), contradiction=contradiction)
         self.alpha, self.ties = alpha, ties
-        self.elimination = BlockElimination(self.geometry, norm=norm)
+        self.elimination = BlockElimination(self.geometry, norm=norm, confident=confident, contradiction=contradiction)
         self.informative = self.geometry.informative
         self.W = self.elimination.weights
         self.rate_weight = self.W ** (2 / 3)
         """eta_a."""
+
+    def of(self, game: Game) -> Bounds:
+        """The same for another game."""
+        rules = self.elimination
+        return Bounds(
+            game,
+            norm=rules.norm,
+            alpha=self.alpha,
+            ties=self.ties,
+            confident=rules.confident,
+            contradiction=rules.contradiction,
+        )
 
     @property
     def n_symbols(self) -> int:

@@ -13,7 +13,7 @@ from torch import Tensor
 from sparingly.games import Game
 from sparingly.learning.schedules import update_schedule
 from sparingly.strategies.families.classifier_strategy import Floats, full_expert
-from sparingly.strategies.families.network_options import NetworkOptions
+from sparingly.strategies.families.network_options import NetworkOptions, first_actions
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
 
@@ -38,6 +38,8 @@ class GapStrategy(Strategy):
         What distinguishes the forms of the strategy; a state is only taken by one with the same options.
     networks
         Of the two networks and their updates.
+    start
+        "each": every announcement once and then a question; "question_first": the question before them.
     """
 
     playable = "label-efficient games"
@@ -46,11 +48,19 @@ class GapStrategy(Strategy):
     network: TwoNetworks
 
     def __init__(
-        self, game: Game, n_features: Shape, *, options: Mapping[str, Any], networks: NetworkOptions, seed: int
+        self,
+        game: Game,
+        n_features: Shape,
+        *,
+        options: Mapping[str, Any],
+        networks: NetworkOptions,
+        start: str = "each",
+        seed: int = 0,
     ) -> None:
         super().__init__(game, n_features, seed=seed)
         self.expert = full_expert(game, self.name)
         self.options, self.networks = options, networks
+        self._start = first_actions(start, range(game.n_outcomes), [self.expert])
         self.schedule = update_schedule(networks.schedule)
         self._last: tuple[int, Tensor, dict[str, Any]] | None = None
 
@@ -82,9 +92,8 @@ class GapStrategy(Strategy):
         self._last = (self.generation, assessment.X[row], {k: v[row] for k, v in values["estimates"].items()})
         u = values["f1"][row] + self._weight() * values["f2"][row]
         cheapest = int((self.game.costs[: len(u)] @ u).argmin())
-        if self.clock <= len(u):
-            action = self.clock if self.clock < len(u) else self.expert
-            why = Why("it plays each action once at the start")
+        if self.clock < len(self._start):
+            action, why = self._start[self.clock], Why("it plays each action once at the start")
         else:
             action, why = self._ask_or_announce(u, cheapest)
         if action != self.expert:

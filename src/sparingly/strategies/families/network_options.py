@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +84,30 @@ class NetworkOptions:
             residuals=residuals,
             training=self.training(objective),
         )
+
+
+STARTS = ("each", "question_first", "none")
+"""How a strategy may begin: every announcement once and then a question, the question first, or by its rule."""
+
+
+BEGINNINGS: dict[str, dict[str, Any]] = {
+    "published": {"start": "each", "schedule": "paper"},
+    "authors": {"start": "each", "schedule": "paper"},
+    "released": {"start": "question_first", "schedule": "released"},
+}
+"""How each preset begins, and when it learns."""
+
+
+def first_actions(start: str, announcements: Sequence[int], questions: Sequence[int]) -> tuple[int, ...]:
+    """The actions that are played at the start, one a round.
+
+    >>> first_actions("each", range(3), [3]), first_actions("question_first", range(3), [3])
+    ((0, 1, 2, 3), (3, 0, 1, 2))
+    """
+    check_choice(STARTS, start=start)
+    if start == "none":
+        return ()
+    return (*announcements, *questions) if start == "each" else (*questions, *announcements)
 
 
 def preset_options(presets: Mapping[str, Mapping[str, Any]], preset: str, **given: Any) -> dict[str, Any]:

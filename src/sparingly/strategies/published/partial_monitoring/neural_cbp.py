@@ -17,7 +17,7 @@ from sparingly.strategies.families.action_counts import ActionCounts
 from sparingly.strategies.families.confidence_bound_strategy import ConfidenceBoundStrategy
 from sparingly.strategies.families.confidence_bounds import Bounds, PairComparison
 from sparingly.strategies.families.network_options import NetworkOptions
-from sparingly.strategies.published.partial_monitoring.neural_cbp_presets import differences
+from sparingly.strategies.published.partial_monitoring.neural_cbp_presets import PRESETS, differences
 from sparingly.strategies.strategy import Assessment
 
 
@@ -32,15 +32,14 @@ class NeuralCBP(ConfidenceBoundStrategy):
         Any game that is not hopeless; a number, or a shape such as (1, 28, 28).
     preset
         "paper" (the text) or "released" (the code behind the paper's tables): every point on which they differ.
-    embedding, pseudo_count, widths, ties, rate_offset, stop, objective, residuals
+    embedding, pseudo_count, widths, ties, rate_offset, stop, objective, residuals,
+    start, wait, schedule, confident, contradiction
         One of these points each (see `Differences`); what is given wins over the preset.
     block_size
         How many entries of the gradient the released embedding averages; None: 51 for each channel.
     penalty, alpha
         G starts at penalty I; alpha is in the exploration rate f(t).
-    start
-        "each": every action once, in order; "informative": only those that tell something.
-    network, width, depth, epochs, batch, learning_rate, schedule, device
+    network, width, depth, epochs, batch, learning_rate, device
         Of the networks and their updates, as every neural strategy has them (see `NetworkOptions`).
 
     Examples
@@ -78,31 +77,39 @@ class NeuralCBP(ConfidenceBoundStrategy):
         stop: float | Literal["preset"] | None = "preset",
         objective: str | None = None,
         residuals: str | None = None,
+        start: str | None = None,
+        wait: int | None = None,
+        schedule: str | UpdateSchedule | None = None,
+        confident: str | None = None,
+        contradiction: str | None = None,
         block_size: int | None = None,
         penalty: float = 1.0,
         alpha: float = 1.01,
-        start: str = "each",
         network: Network = "mlp",
         width: int = 100,
         depth: int = 2,
         epochs: int = 40,
         batch: int = 64,
         learning_rate: float = 1e-3,
-        schedule: str | UpdateSchedule = "paper",
         device: str = "cpu",
         seed: int = 0,
     ) -> None:
-        named = {"embedding": embedding, "pseudo_count": pseudo_count, "widths": widths, "ties": ties}
-        trained = {"objective": objective, "residuals": residuals}
-        chosen = differences(preset, rate_offset=rate_offset, stop=stop, **named, **trained)
+        given = {name: value for name, value in locals().items() if name in vars(PRESETS["paper"])}
+        chosen = differences(preset, **given)
         super().__init__(
-            game, n_features, alpha=alpha, ties=chosen.ties, rate_offset=chosen.rate_offset, start=start, seed=seed
+            game,
+            n_features,
+            alpha=alpha,
+            ties=chosen.ties,
+            rate_offset=chosen.rate_offset,
+            start=chosen.start,
+            confident=chosen.confident,
+            contradiction=chosen.contradiction,
+            seed=seed,
         )
         self.differences = chosen
-        self.schedule = update_schedule(schedule)
-        networks = NetworkOptions(
-            network, width, depth, epochs, batch, learning_rate, schedule, stop=chosen.stop, device=device
-        )
+        self.schedule = update_schedule(chosen.schedule)
+        networks = NetworkOptions(network, width, depth, epochs, batch, learning_rate, stop=chosen.stop, device=device)
         self.network = networks.eenet(
             self.shape,
             max(1, self.bounds.n_symbols),
@@ -164,7 +171,7 @@ class NeuralCBP(ConfidenceBoundStrategy):
         self.action_counts.settle()
 
     def _due_in(self) -> int:
-        return max(self.schedule.next(self.clock), len(self._start)) - self.clock
+        return max(self.schedule.next(self.clock), len(self._start) + self.differences.wait) - self.clock
 
     def _probabilities(self, assessment: Assessment) -> Tensor:
         return torch.from_numpy(self.bounds.outcomes(_numpy(assessment.values["outputs"])))
@@ -173,7 +180,7 @@ class NeuralCBP(ConfidenceBoundStrategy):
         return torch.from_numpy(self.bounds.outcomes(_numpy(self.network.estimate(X))))
 
     def _identity(self) -> dict[str, Any]:
-        return {"options": self.differences.as_dict(), "network": self.network.sizes()}
+        return {"options": self.differences.of_state(), "network": self.network.sizes()}
 
     def _learned(self) -> dict[str, Any]:
         return {"network": self.network.state_dict(), "counts": self.action_counts.state_dict()}

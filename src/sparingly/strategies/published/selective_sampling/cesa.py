@@ -15,15 +15,12 @@ from sparingly.strategies.families.classifier_strategy import ClassifierStrategy
 from sparingly.strategies.families.network_options import NetworkOptions, check_choice, preset_options
 from sparingly.strategies.strategy import Shape, Why
 
-ONE_BATCH = 1_000_000
-"""More labels than a stream brings, so that each epoch is one batch."""
-
 CLASSIFIERS: dict[str, dict[str, Any]] = {
-    "published": {"network": "mlp", "batch": 64, "divisor": "features", "start": "none"},
-    "released": {"network": normal_mlp, "batch": ONE_BATCH, "divisor": "labels", "start": "each"},
+    "published": {"network": "mlp", "divisor": "features", "start": "none", "schedule": "paper"},
+    "released": {"network": normal_mlp, "divisor": "labels", "start": "question_first", "schedule": "released"},
 }
-"""What the released code has beside its rule: one logit and normal weights, all labels in one batch, an early stop by
-the number of labels, and each action once at first. For the publication, the network that all strategies share."""
+"""What the released code has beside its rule: one logit and normal weights, an early stop by the number of labels, the
+question and then each announcement once at first. For the publication, the network that all strategies share."""
 
 
 class Cesa(ClassifierStrategy):
@@ -43,10 +40,10 @@ class Cesa(ClassifierStrategy):
     beta
         Scales b.
     positive
-        Of two classes, the one whose probability is q; the released code numbers a table's classes in no fixed order.
-    network, batch, start, divisor
+        Of two classes, the one whose probability is q.
+    network, start, divisor, schedule
         Of the classifier (see `ClassifierStrategy`); by default as the rule's publication or code has them.
-    width, depth, epochs, learning_rate, schedule, stop, wait, device
+    width, depth, epochs, batch, learning_rate, stop, wait, device
         Of the classifier and its updates, as every neural strategy has them (see `NetworkOptions`).
 
     >>> from sparingly import label_efficient
@@ -77,9 +74,9 @@ class Cesa(ClassifierStrategy):
         width: int = 100,
         depth: int = 2,
         epochs: int = 40,
-        batch: int | None = None,
+        batch: int = 64,
         learning_rate: float = 1e-3,
-        schedule: str | UpdateSchedule = "paper",
+        schedule: str | UpdateSchedule | None = None,
         stop: float | None = 1e-3,
         wait: int = 2,
         device: str = "cpu",
@@ -88,15 +85,15 @@ class Cesa(ClassifierStrategy):
         seed: int = 0,
     ) -> None:
         check_choice(("published", "released"), rule=rule)
-        chosen = preset_options(CLASSIFIERS, rule, network=network, batch=batch, start=start, divisor=divisor)
+        chosen = preset_options(CLASSIFIERS, rule, network=network, start=start, divisor=divisor, schedule=schedule)
         networks = NetworkOptions(
             network=chosen["network"],
             width=width,
             depth=depth,
             epochs=epochs,
-            batch=chosen["batch"],
+            batch=batch,
             learning_rate=learning_rate,
-            schedule=schedule,
+            schedule=chosen["schedule"],
             stop=stop,
             wait=wait,
             device=device,

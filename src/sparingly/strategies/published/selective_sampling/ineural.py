@@ -11,17 +11,20 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.block_networks import BlockNet
-from sparingly.learning.determinism import pad_block
+from sparingly.learning.determinism import pad_block, row_independent_layer
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.networks import Network
 from sparingly.learning.schedules import UpdateSchedule
 from sparingly.learning.training import Training
 from sparingly.strategies.families.classifier_strategy import outcome_distribution
 from sparingly.strategies.families.gap_strategy import GapStrategy
-from sparingly.strategies.families.network_options import NetworkOptions, check_choice, preset_options
+from sparingly.strategies.families.network_options import BEGINNINGS, NetworkOptions, check_choice, preset_options
 from sparingly.strategies.strategy import Shape
 
-PRESETS = {"published": {"discount": True, "residual": "both"}, "released": {"discount": False, "residual": "f1"}}
+PRESETS: dict[str, dict[str, Any]] = {
+    "published": {"discount": True, "residual": "both"},
+    "released": {"discount": False, "residual": "f1"},
+}
 """The publication and its authors' code; the code behind the tables of the NeuralCBP paper."""
 
 
@@ -65,14 +68,18 @@ class BlockEENet:
         rows = pad_block(X.to(self.device).flatten(1))
         first = self._first_layers()
         hidden = torch.matmul(rows, first["exploit"]) + self.f1.bias
-        outputs = hidden.relu() @ self.f1.head.weight[0] + self.f1.head.bias
+        outputs = _head(self.f1, hidden)
         active = hidden > 0
         back = active * self.f1.head.weight[0]
         length = ((back @ first["gram"]) * back).sum(2) + rows.square().sum(1)
         unscaled = back @ first["cross"] + torch.matmul(rows, first["explore"])
-        explored = (unscaled / length.sqrt().clamp_min(1e-12)[..., None] + self.f2.bias).relu()
-        second = explored @ self.f2.head.weight[0] + self.f2.head.bias
+        second = _head(self.f2, unscaled / length.sqrt().clamp_min(1e-12)[..., None] + self.f2.bias)
         return outputs.T[: len(X)], second.T[: len(X)], active.transpose(0, 1)[: len(X)]
+
+    def exploit(self, X: Tensor) -> Tensor:
+        """f1 alone, `[rows, class]`."""
+        rows = pad_block(X.to(self.device).flatten(1))
+        return _head(self.f1, torch.matmul(rows, self._first_layers()["exploit"]) + self.f1.bias).T[: len(X)]
 
     def _first_layers(self) -> dict[str, Tensor]:
         """f1's weights, f2's weights for x, f1's times themselves and times f2's for the gradient."""
@@ -121,6 +128,11 @@ class BlockEENet:
         self._products = None
 
 
+def _head(network: BlockNet, hidden: Tensor) -> Tensor:
+    """The output `[class, rows]` for a hidden layer `[class, rows, width]` before it is rectified."""
+    return row_independent_layer(network.head, hidden.relu().flatten(0, 1)).view(hidden.shape[:2])
+
+
 class INeural(GapStrategy):
     """Values class k by u_k = f1 + f2 of x in the k-th of K blocks of zeros, and asks when the two best are too close.
 
@@ -142,9 +154,12 @@ class INeural(GapStrategy):
     gradient
         What f2 sees of f1's gradient: the "whole" of it, K times as long as x, or only the part in x's "own" block,
         which is faster and asks less.
+    start, schedule
+        Which action comes first, "each" announcement or the question ("question_first"), and when it learns: by
+        default the released code's for "released", and each announcement first and the paper's schedule otherwise.
     network, depth
         "mlp" and 2: it has no other networks.
-    width, epochs, batch, learning_rate, schedule, stop, wait, device
+    width, epochs, batch, learning_rate, stop, wait, device
         Of the networks and their updates, as every neural strategy has them (see `NetworkOptions`).
 
     >>> from sparingly import label_efficient
@@ -152,7 +167,7 @@ class INeural(GapStrategy):
     >>> x, game = [1.0, 0.0, 0.5], strategy.game
     >>> rounds = [strategy.decide(strategy.assess([x]), 0) for _ in range(4)]
     >>> [decision.action for decision in rounds]
-    [0, 1, 2, 2]
+    [2, 0, 1, 2]
     >>> strategy.learn(x, 2, game.feedback[2][1 - rounds[3].prediction])
     >>> len(strategy.network.memory)
     2
@@ -176,13 +191,14 @@ class INeural(GapStrategy):
         discount: bool | None = None,
         residual: str | None = None,
         gradient: str = "whole",
+        start: str | None = None,
         network: Network = "mlp",
         width: int = 100,
         depth: int = 2,
         epochs: int = 40,
         batch: int = 64,
         learning_rate: float = 1e-3,
-        schedule: str | UpdateSchedule = "paper",
+        schedule: str | UpdateSchedule | None = None,
         stop: float | None = 1e-3,
         wait: int = 2,
         device: str = "cpu",
@@ -190,19 +206,20 @@ class INeural(GapStrategy):
     ) -> None:
         if (network, depth) != ("mlp", 2):
             raise ValueError(f"network is {network!r} of depth {depth}: ineural has MLPs of depth 2")
+        chosen = preset_options(PRESETS, preset, discount=discount, residual=residual)
+        beginning = preset_options(BEGINNINGS, preset, start=start, schedule=schedule)
         networks = NetworkOptions(
             width=width,
             epochs=epochs,
             batch=batch,
             learning_rate=learning_rate,
-            schedule=schedule,
+            schedule=beginning["schedule"],
             stop=stop,
             wait=wait,
             device=device,
         )
-        chosen = preset_options(PRESETS, preset, discount=discount, residual=residual)
         options = {"gamma": gamma, "gradient": gradient, **chosen}
-        super().__init__(game, n_features, options=options, networks=networks, seed=seed)
+        super().__init__(game, n_features, options=options, networks=networks, start=beginning["start"], seed=seed)
         check_choice(("f1", "both"), residual=self.options["residual"])
         check_choice(("whole", "own"), gradient=self.options["gradient"])
         self.network: BlockEENet = BlockEENet(
@@ -217,6 +234,9 @@ class INeural(GapStrategy):
 
     def _estimates(self, X: Tensor) -> dict[str, Tensor]:
         return dict(zip(("f1", "f2", "active"), self.network.estimates(X), strict=True))
+
+    def _scores(self, X: Tensor) -> Tensor:
+        return self.network.exploit(X)
 
     def _weight(self) -> float:
         return 1 / (self.clock + 1) if self.options["discount"] else 1.0

@@ -12,7 +12,7 @@ from sparingly.strategies.families.network_options import NetworkOptions, check_
 from sparingly.strategies.published.selective_sampling.cesa import CLASSIFIERS
 from sparingly.strategies.strategy import Shape, Why
 
-_CLASSIFIERS = {rule: {**classifier, "start": "each"} for rule, classifier in CLASSIFIERS.items()}
+_CLASSIFIERS = {**CLASSIFIERS, "published": {**CLASSIFIERS["published"], "start": "each"}}
 
 
 class Margin(ClassifierStrategy):
@@ -29,9 +29,9 @@ class Margin(ClassifierStrategy):
         "published" or "released".
     theta
         The threshold; by default 1 for logits and 0.1 for probabilities.
-    network, batch, start, divisor
+    network, start, divisor, schedule
         Of the classifier (see `ClassifierStrategy`); by default as the rule's publication or code has them.
-    width, depth, epochs, learning_rate, schedule, stop, wait, device
+    width, depth, epochs, batch, learning_rate, stop, wait, device
         Of the classifier and its updates, as every neural strategy has them (see `NetworkOptions`).
 
     >>> from sparingly import label_efficient
@@ -61,9 +61,9 @@ class Margin(ClassifierStrategy):
         width: int = 100,
         depth: int = 2,
         epochs: int = 40,
-        batch: int | None = None,
+        batch: int = 64,
         learning_rate: float = 1e-3,
-        schedule: str | UpdateSchedule = "paper",
+        schedule: str | UpdateSchedule | None = None,
         stop: float | None = 1e-3,
         wait: int = 2,
         device: str = "cpu",
@@ -72,15 +72,15 @@ class Margin(ClassifierStrategy):
         seed: int = 0,
     ) -> None:
         check_choice(("published", "released"), rule=rule)
-        chosen = preset_options(_CLASSIFIERS, rule, network=network, batch=batch, start=start, divisor=divisor)
+        chosen = preset_options(_CLASSIFIERS, rule, network=network, start=start, divisor=divisor, schedule=schedule)
         networks = NetworkOptions(
             network=chosen["network"],
             width=width,
             depth=depth,
             epochs=epochs,
-            batch=chosen["batch"],
+            batch=batch,
             learning_rate=learning_rate,
-            schedule=schedule,
+            schedule=chosen["schedule"],
             stop=stop,
             wait=wait,
             device=device,

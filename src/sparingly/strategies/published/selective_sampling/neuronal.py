@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,10 +14,10 @@ from sparingly.learning.networks import Network
 from sparingly.learning.schedules import UpdateSchedule
 from sparingly.strategies.families.classifier_strategy import outcome_distribution
 from sparingly.strategies.families.gap_strategy import GapStrategy
-from sparingly.strategies.families.network_options import NetworkOptions, check_choice, preset_options
+from sparingly.strategies.families.network_options import BEGINNINGS, NetworkOptions, check_choice, preset_options
 from sparingly.strategies.strategy import Shape
 
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     "published": {"gamma": 1.0, "threshold": "shrinking", "pseudo_labels": True, "discount": False},
     "authors": {"gamma": 6.0, "threshold": "constant", "pseudo_labels": False, "discount": True},
     "released": {"gamma": 6.0, "threshold": "constant", "pseudo_labels": False, "discount": False},
@@ -48,14 +49,17 @@ class Neuronal(GapStrategy):
         Whether f2 is divided by the questions so far plus one.
     horizon, delta, norm
         T, delta and S in beta_t.
-    network, width, depth, epochs, batch, learning_rate, schedule, stop, wait, device
+    start, schedule
+        Which action comes first, "each" announcement or the question ("question_first"), and when it learns: by
+        default the released code's for "released", and each announcement first and the paper's schedule otherwise.
+    network, width, depth, epochs, batch, learning_rate, stop, wait, device
         Of the networks and their updates, as every neural strategy has them (see `NetworkOptions`).
 
     >>> from sparingly import label_efficient
     >>> strategy = Neuronal(label_efficient(3), 4, gamma=3)
     >>> rounds = [strategy.decide(strategy.assess(torch.ones(1, 4)), 0) for _ in range(5)]
     >>> [decision.action for decision in rounds], str(rounds[4].why)
-    ([0, 1, 2, 3, 3], 'the best class leads by 0.0153, less than 0.3')
+    ([3, 0, 1, 2, 3], 'the best class leads by 0.0153, less than 0.3')
 
     References
     ----------
@@ -79,18 +83,23 @@ class Neuronal(GapStrategy):
         horizon: int = 10_000,
         delta: float = 0.1,
         norm: float = 1.0,
+        start: str | None = None,
         network: Network = "mlp",
         width: int = 100,
         depth: int = 2,
         epochs: int = 40,
         batch: int = 64,
         learning_rate: float = 1e-3,
-        schedule: str | UpdateSchedule = "paper",
+        schedule: str | UpdateSchedule | None = None,
         stop: float | None = 1e-3,
         wait: int = 2,
         device: str = "cpu",
         seed: int = 0,
     ) -> None:
+        chosen = preset_options(
+            PRESETS, preset, gamma=gamma, threshold=threshold, pseudo_labels=pseudo_labels, discount=discount
+        )
+        beginning = preset_options(BEGINNINGS, preset, start=start, schedule=schedule)
         networks = NetworkOptions(
             network=network,
             width=width,
@@ -98,16 +107,13 @@ class Neuronal(GapStrategy):
             epochs=epochs,
             batch=batch,
             learning_rate=learning_rate,
-            schedule=schedule,
+            schedule=beginning["schedule"],
             stop=stop,
             wait=wait,
             device=device,
         )
-        chosen = preset_options(
-            PRESETS, preset, gamma=gamma, threshold=threshold, pseudo_labels=pseudo_labels, discount=discount
-        )
         options = {**chosen, "horizon": horizon, "delta": delta, "norm": norm}
-        super().__init__(game, n_features, options=options, networks=networks, seed=seed)
+        super().__init__(game, n_features, options=options, networks=networks, start=beginning["start"], seed=seed)
         check_choice(("constant", "shrinking"), threshold=options["threshold"])
         self._slack = math.sqrt(game.n_outcomes) * norm + math.sqrt(2 * math.log(3 * horizon / delta))
         self.network: EENet = networks.eenet(self.shape, game.n_outcomes, seed)
