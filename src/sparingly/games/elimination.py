@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.csgraph import connected_components
 
 from sparingly.games.linear_programs import TOLERANCE, Matrix, Slack, largest_slack
 from sparingly.games.pairs import Pair, every_pair
@@ -113,6 +112,8 @@ def restrict_classes_matrix(signs: NDArray[np.int8]) -> Survivors:
     # A transitive order has fewer above along every edge, which proves at once that there is no cycle.
     fewer = above[:, None] > above[None, :]
     if (up > fewer).any() or (down & (above[:, None] >= above[None, :])).any():
+        from scipy.sparse.csgraph import connected_components  # needed seldom, and slow to import
+
         components, _ = connected_components(up | down.T, directed=True, connection="strong")
         if components < len(signs) or signs.diagonal().any():
             return CONTRADICTION

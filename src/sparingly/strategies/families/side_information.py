@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from torch import Tensor
 
@@ -118,6 +117,8 @@ class Logistic(SymbolEstimate):
         return len(self.memory) >= self.fitted * 1.1 + 1
 
     def refit(self) -> None:
+        from scipy.optimize import minimize  # slow to import, and needed by two strategies
+
         X, symbols = self.memory["x"].numpy(), self.memory["symbol"].numpy()
         one_hot = np.eye(len(self.theta))[symbols]
 
