@@ -1,164 +1,137 @@
-"""NeuralCBP beside the paper's tables: `python -m benchmarks.faithful run|show [--seeds N]`.
+"""NeuralCBP beside the paper's tables, and what each difference between text and released code changes.
 
-`run` plays what is missing (10 000 rounds each, from the folder SPARINGLY_DATA) and writes one small JSON file a run
-under results/faithful; `show` prints the tables and writes docs/results/neural_cbp.md from whatever is there.
+`python -m benchmarks.faithful show` writes docs/results/neural_cbp.md from the summary of the reproduction's runs in
+docs/results/summary. `python -m benchmarks.faithful run [--seeds N] [--data NAME ...]` first plays what is missing of
+the preset `released` with one difference at a time set as the paper's text has it, one line a run in
+docs/results/differences.csv.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import time
+import csv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
+import pandas as pd
 
-import sparingly as sp
-from sparingly.experiments.datasets import load
-from sparingly.experiments.streams import stream
+from sparingly.experiments.reports.statistical_tests import summarise
+from sparingly.experiments.runs.experiment_settings import Player, Run, Task
+from sparingly.experiments.runs.paper_studies import REFERENCE, printed
+from sparingly.experiments.runs.single_run import execute
+from sparingly.strategies.published.partial_monitoring.neural_cbp_presets import PRESETS
 
-RESULTS = Path("results/faithful")
+SUMMARY = Path("docs/results/summary/runs.csv")
+RUNS = Path("docs/results/differences.csv")
 PAGE = Path("docs/results/neural_cbp.md")
-FP_SENSITIVE = [[0.0, 1.0], [0.5, 0.0]]
-
-PAPER = {
-    "mnist": (1811.96, 1305.24),
-    "mnist_binary": (1351.92, 638.32),
-    "magic_telescope": (3370.36, 496.68),
-    "adult": (2968.88, 127.64),
-    "fashion_mnist": (2898.24, 1523.92),
-    "covertype": (5060.24, 446.96),
-    "shuttle": (907.56, 190.08),
-    "mnist lenet": (954.458, 439.75),
+NAMES = {
+    "mnist": "MNIST",
+    "mnist_binary": "MNIST-binary",
+    "fashion_mnist": "Fashion",
+    "magic_telescope": "Magic",
+    "adult": "Adult",
+    "covertype": "covertype",
+    "shuttle": "shuttle",
 }
-"""Mean regret and mean questions in the paper's tables Q1 to Q3."""
+COLUMNS = ["data", "changed", "seed", "regret", "questions"]
+STOPPED = 20
+"""A run that asked no more than so many questions has stopped asking."""
 
 
-def tasks(seeds: int) -> list[dict[str, Any]]:
-    """Every run, seed by seed, so that a table of few seeds is whole early."""
-    wanted = []
+def variants() -> dict[str, dict[str, Any]]:
+    """The preset as it is, and with one difference at a time as the text has it, in words."""
+    text = {name: value for name, value in vars(PRESETS["paper"]).items() if value != vars(PRESETS["released"])[name]}
+    return {"nothing": {}, **{f"{name} = {value}": {name: value} for name, value in text.items()}}
+
+
+def plan(data: list[str], seeds: int) -> Iterator[tuple[str, str, int, Run]]:
+    """Every run, seed by seed."""
     for seed in range(seeds):
-        for name in PAPER:
-            lenet = name.endswith("lenet")
-            if seed < (3 if lenet else 6) or name in VARIABLE:
-                network = "lenet" if lenet else "mlp"
-                wanted.append({"task": name, "dataset": name.split()[0], "network": network, "seed": seed})
-        if seed < 6:
-            wanted.append(
-                {"task": "mnist_binary fp", "dataset": "mnist_binary", "network": "mlp", "seed": seed, "fp": True}
-            )
-        for variant, options in VARIANTS.items():
-            for name in VARIABLE:
-                wanted.append({"task": f"{name} {variant}", "dataset": name, "network": "mlp", "seed": seed} | options)
-    return wanted
+        for name in data:
+            drawn = Task(dataset=name, class_order="drawn", test_rows=1)
+            for words, options in variants().items():
+                player = Player(strategy="neural_cbp", options={"preset": "released", **options})
+                yield name, words, seed, Run(task=drawn, player=player, seed=seed)
+            plain = Player(strategy="neural_cbp", options={"preset": "released"})
+            ordered = drawn.model_copy(update={"class_order": "sorted"})
+            yield name, "class_order = sorted", seed, Run(task=ordered, player=plain, seed=seed)
 
 
-VARIABLE = ("magic_telescope", "shuttle", "adult", "covertype")
-"""Where runs differ so much that a handful of seeds says little."""
-
-VARIANTS: dict[str, dict[str, Any]] = {
-    "absolute widths": {"options": {"widths": "absolute"}},
-    "no early stop": {"options": {"stop": None}},
-    "labels in random order": {"relabel": True},
-}
-"""What might explain a difference from the paper, one change at a time."""
-
-
-def run(task: dict[str, Any]) -> dict[str, Any]:
-    """One run, as plain numbers."""
-    torch.set_num_threads(1)
-    data = load(task["dataset"], "paper")
-    source = stream(data, seed=task["seed"], horizon=10_000)
-    game = sp.label_efficient(costs=FP_SENSITIVE) if task.get("fp") else sp.label_efficient(data.n_classes)
-    y = source.y
-    if task.get("relabel"):
-        y = np.random.default_rng([task["seed"], 1]).permutation(data.n_classes)[y]
-    X = source.X if task["network"] == "lenet" else source.X.reshape(len(source), -1)
-    shape = (1, 28, 28) if task["network"] == "lenet" else X.shape[1]
-    options = task.get("options", {})
-    strategy = sp.NeuralCBP(game, shape, preset="released", network=task["network"], seed=task["seed"], **options)
-    began = time.perf_counter()
-    rounds = list(sp.play(strategy, game, zip(X, y, strict=True)))
-    seconds = time.perf_counter() - began
-    action, outcome = (np.array([getattr(r, name) for r in rounds]) for name in ("action", "outcome"))
-    announced = action < game.n_outcomes
-    return task | {
-        "regret": sum(r.regret for r in rounds),
-        "questions": int((~announced).sum()),
-        "false_positives": int(((action == 0) & (outcome != 0)).sum()),
-        "false_negatives": int((announced & (action != 0) & (outcome == 0)).sum()),
-        "majority": int(len(outcome) - np.bincount(outcome).max()),
-        "seconds": round(seconds, 2),
-    }
+def play_missing(data: list[str], seeds: int) -> None:
+    """Add a line to the file for each run that it lacks."""
+    known = set() if not RUNS.exists() else set(pd.read_csv(RUNS)[COLUMNS[:3]].itertuples(index=False, name=None))
+    if not known:
+        RUNS.write_text(",".join(COLUMNS) + "\n")
+    for name, words, seed, run in plan(data, seeds):
+        if (name, words, seed) not in known:
+            record = execute(run)
+            with RUNS.open("a", newline="") as file:
+                csv.writer(file).writerow([name, words, seed, record.regret, record.queries])
+            print(f"{name:<16} {words:<28} seed {seed}: {record.regret:7.0f} {record.queries:5d}", flush=True)
 
 
-def play_missing(seeds: int) -> None:
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    for task in tasks(seeds):
-        path = RESULTS / f"{task['task'].replace(' ', '-')}-{task['seed']}.json"
-        if not path.exists():
-            result = run(task)
-            partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps(result))
-            partial.replace(path)
-            print(
-                f"{task['task']:<32} seed {task['seed']}: {result['regret']:7.0f} {result['questions']:5d}", flush=True
-            )
+def rows() -> list[str]:
+    """NeuralCBP's rows of the tables, ours beside the paper's."""
+    runs = pd.read_csv(SUMMARY)
+    lines = ["| task | seeds | regret | paper | questions | paper's questions |", "|---|---|---|---|---|---|"]
+    for row in printed():
+        ours = runs[(runs["table"] == row.table) & (runs["dataset"] == row.dataset) & (runs["label"] == REFERENCE)]
+        if row.strategy == REFERENCE and not row.table.endswith("_app") and len(ours):
+            name = NAMES.get(row.dataset, row.dataset) + (", LeNet" if row.table == "Q3" else "")
+            cells = [name, len(ours), _spread(ours["regret"]), f"{row.regret:.0f}"]
+            lines.append(f"| {' | '.join(map(str, [*cells, _spread(ours['queries']), f'{row.queries:.0f}']))} |")
+    return lines
 
 
-def collected() -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted(RESULTS.glob("*.json")):
-        result = json.loads(path.read_text())
-        found.setdefault(result["task"], []).append(result)
-    return found
+def one_row() -> list[str]:
+    """The same on one line, for a page that has little room."""
+    runs, lines = pd.read_csv(SUMMARY), ["| | " + " | ".join(NAMES.values()) + " |", "|" + "---|" * (len(NAMES) + 1)]
+    ours = runs[(runs["label"] == REFERENCE) & runs["table"].isin(["Q1", "Q2"])]
+    known = {row.dataset: row for row in printed() if row.strategy == REFERENCE and row.table in ("Q1", "Q2")}
+    here = [_spread(ours[ours["dataset"] == name]["regret"]) for name in NAMES]
+    lines.append("| here | " + " | ".join(here) + " |")
+    return [*lines, "| paper | " + " | ".join(f"{known[name].regret:.0f}" for name in NAMES) + " |"]
 
 
-def mean(results: list[dict[str, Any]], what: str) -> tuple[float, float]:
-    values = np.array([result[what] for result in results], dtype=float)
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+def effects() -> list[str]:
+    """What each difference changes."""
+    lines = ["| data set | changed | seeds | regret | questions | stopped asking |", "|---|---|---|---|---|---|"]
+    if not RUNS.exists():
+        return lines
+    for (data, words), part in pd.read_csv(RUNS).groupby(["data", "changed"], sort=False):
+        stopped = f"{(part['questions'] <= STOPPED).mean():.0%}"
+        cells = [data, f"`{words}`", len(part), _spread(part["regret"]), _spread(part["questions"]), stopped]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return lines
 
 
-def tables(found: dict[str, list[dict[str, Any]]]) -> str:
-    lines = [
-        "| task | seeds | regret | paper | ratio | questions | paper | at most 10 questions | majority class |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for task, results in sorted(found.items(), key=lambda item: (item[0].split()[0], item[0])):
-        (regret, error), (questions, spread) = mean(results, "regret"), mean(results, "questions")
-        paper = PAPER.get(task, (float("nan"), float("nan")))
-        collapsed = sum(result["questions"] <= 10 for result in results)
-        lines.append(
-            f"| {task} | {len(results)} | {regret:.0f} ± {error:.0f} | {paper[0]:.0f} | {regret / paper[0]:.2f} "
-            f"| {questions:.0f} ± {spread:.0f} | {paper[1]:.0f} | {collapsed} | {mean(results, 'majority')[0]:.0f} |"
-        )
-    if {"mnist_binary", "mnist_binary fp"} <= set(found):
-        lines += ["", "| MNIST-binary | false positives | false negatives |", "|---|---|---|"]
-        for label, task in (("uniform costs", "mnist_binary"), ("a false positive costs twice", "mnist_binary fp")):
-            results = found[task]
-            counts = [
-                f"{mean(results, what)[0]:.0f} ± {mean(results, what)[1]:.0f}"
-                for what in ("false_positives", "false_negatives")
-            ]
-            lines.append(f"| {label} | {counts[0]} | {counts[1]} |")
-    return "\n".join(lines).replace("nan", "-")
+def _spread(values: Any) -> str:
+    if not len(values):
+        return "-"
+    told = summarise(values)
+    return f"{told.mean:.0f} ± {told.error:.0f}" if told.n > 1 else f"{told.mean:.0f}"
+
+
+def write() -> None:
+    """Replace the tables of the page, and leave its words alone."""
+    text = PAGE.read_text()
+    for mark, lines in (("tables", rows()), ("one row", one_row()), ("effects", effects())):
+        head, _, rest = text.partition(f"<!-- {mark} -->")
+        _, _, tail = rest.partition(f"<!-- end of {mark} -->")
+        text = f"{head}<!-- {mark} -->\n\n" + "\n".join(lines) + f"\n\n<!-- end of {mark} -->{tail}"
+    PAGE.write_text(text)
 
 
 def study() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["run", "show"])
-    parser.add_argument("--seeds", type=int, default=15)
+    parser.add_argument("--seeds", type=int, default=25)
+    parser.add_argument("--data", nargs="+", default=["magic_telescope"], choices=list(NAMES))
     arguments = parser.parse_args()
     if arguments.what == "run":
-        play_missing(arguments.seeds)
-    text = tables(collected())
-    print(text)
-    head, _, tail = PAGE.read_text().partition("<!-- tables -->") if PAGE.exists() else ("# NeuralCBP\n\n", "", "")
-    _, _, tail = tail.partition("<!-- end of tables -->")
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(f"{head}<!-- tables -->\n\n{text}\n\n<!-- end of tables -->{tail}")
+        play_missing(arguments.data, arguments.seeds)
+    write()
 
 
 if __name__ == "__main__":

@@ -12,11 +12,13 @@ from benchmarks.peers.runs import Record, Records
 from benchmarks.peers.trial import Peer
 
 PAGE = Path("docs/comparison.md")
+RESULT = Path("docs/results/peers/tables.md")
+MARKER = f"<!-- figures: python -m benchmarks.peers tables -> {RESULT} -->"
 TITLES = {"uniform": "Every error costs 1", "fp": "Announcing 1 when 0 is true costs half"}
 
 
 def write(records: Records, streams: Sequence[tuple[str, str]], peers: Sequence[Peer], reported: Sequence[int]) -> None:
-    """Replace what is between the marks of the page, and leave its words alone."""
+    """Write the tables, and replace what is between the marks of the page; its words are left alone."""
     found = {
         (data, costs, peer.name): runs
         for data, costs in streams
@@ -29,6 +31,7 @@ def write(records: Records, streams: Sequence[tuple[str, str]], peers: Sequence[
     lines = [line for costs in TITLES for line in _costs(found, [d for d, c in streams if c == costs], costs, names)]
     lines += _speed(found, list(dict.fromkeys(data for data, _ in streams)), names)
     lines += _settings(found)
+    RESULT.write_text("# Peers\n\n" + "\n".join(line for line in lines if line != MARKER) + "\n")
     head, mark, rest = PAGE.read_text().partition("<!-- peers -->\n")
     _, end, tail = rest.partition("<!-- end of peers -->")
     PAGE.write_text(head + mark + "\n" + "\n".join(lines) + "\n" + end + tail)
@@ -90,4 +93,4 @@ def _settings(found: dict[tuple[str, str, str], list[Record]]) -> list[str]:
 
 
 def _head(names: list[str]) -> list[str]:
-    return [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
+    return [MARKER, "", f"| {' | '.join(names)} |", "|" + "---|" * len(names)]

@@ -132,6 +132,10 @@ def report(
     summary: Annotated[
         Path | None, typer.Option(help="Also write the summary (four CSV files) into this folder.")
     ] = None,
+    paper_runs: Annotated[
+        Path | None,
+        typer.Option(help="A CSV file of the paper's own runs; by default `paper/runs.csv` beside the data."),
+    ] = None,
 ) -> None:
     """Write a self-contained HTML report, and the same in Markdown."""
     with refusals():
@@ -139,7 +143,7 @@ def report(
         from sparingly.experiments.runs.run_records import Results
 
         place = out or results / "report.html"
-        _, files = write_report_of(Results(results), place, study, reference, title, summary)
+        _, files = write_report_of(Results(results), place, study, reference, title, summary, paper_runs)
         for path in files[:2]:
             typer.echo(str(path))
 

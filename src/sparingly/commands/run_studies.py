@@ -17,6 +17,7 @@ from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.data_description import costs_in_words, described, text_columns
 from sparingly.experiments.reports.advice import in_text
 from sparingly.experiments.reports.comparison import Digest, complete_seeds, digest
+from sparingly.experiments.reports.paper_runs import paper_runs
 from sparingly.experiments.reports.report import Report, make_report, write_report
 from sparingly.experiments.runs import expert_study, paper_studies
 from sparingly.experiments.runs.duration_estimates import Estimates, in_time
@@ -281,8 +282,12 @@ def write_report_of(
     reference: str = paper_studies.REFERENCE,
     title: str = "Strategies compared",
     summary: Path | None = None,
+    theirs: Path | None = None,
 ) -> tuple[Report, list[Path]]:
-    """Write a report of some studies (of all, if not said), from their records or from a summary."""
+    """Write a report of some studies (of all, if not said), from their records or from a summary.
+
+    `theirs` is the file of the paper's own runs, where it is not beside the data.
+    """
     if (results.folder / "runs.csv").is_file():
         summary_data, versions = Digest.read(results.folder), []
     else:
@@ -296,7 +301,8 @@ def write_report_of(
         ]
     if summary:
         summary_data.write(summary)
-    report = make_report(summary_data, title=title, reference=reference, versions=versions)
+    known_runs = paper_runs(theirs)
+    report = make_report(summary_data, title=title, reference=reference, versions=versions, theirs=known_runs)
     return report, write_report(report, out)
 
 

@@ -64,6 +64,11 @@ class Line:
     printed: Printed | None
 
     @property
+    def p_two_sided(self) -> float:
+        """Of the Welch test that the two differ, which is what the paper's tables print."""
+        return 2 * min(self.p_value, 1 - self.p_value)
+
+    @property
     def ratio(self) -> float:
         """Our mean regret over the paper's."""
         return self.regret.mean / self.printed.regret if self.printed else float("nan")
@@ -136,7 +141,12 @@ def digest(results: Results, studies: Iterable[Study]) -> Digest:
 
 
 def complete_seeds(results: Results, study: Study, row: Row) -> list[int]:
-    """The seeds of a row for which every row on the same data set has its record: those can be compared."""
+    """The seeds of a row for which every row on the same data set has its record: those can be compared.
+
+    A row with a number of seeds of its own, as the paper's have, stands for itself: all of its records count.
+    """
+    if row.seeds is not None:
+        return [seed for seed in study.seeds_of(row) if results.has(study.at(row, seed).id)]
     rivals = [other for other in study.rows if other.task.dataset == row.task.dataset]
     return [seed for seed in study.seeds_of(row) if all(results.has(study.at(other, seed).id) for other in rivals)]
 
@@ -164,7 +174,7 @@ def _comparison(
     table: str, dataset: str, part: Any, reference: str, raw: dict[str, float], corrected: dict[str, float]
 ) -> Comparison:
     samples, base = _by_label(part, "regret", reference)
-    wins = win_counts(samples)
+    wins = win_counts(_at_common_seeds(part, list(samples)))
     shown = {row.strategy: row for row in printed() if (row.table, row.dataset) == (table, dataset)}
     lines = []
     for label, rows in part.groupby("label", sort=False):
@@ -176,10 +186,10 @@ def _comparison(
                 queries=summarise(rows["queries"].to_numpy()),
                 f1=float(rows["f1"].mean()),
                 seconds=float(rows["cpu_seconds"].mean()),
-                wins=wins[label],
+                wins=wins[str(label)],
                 p_value=raw.get(key, float("nan")),
                 p_holm=corrected.get(key, float("nan")),
-                paired=None if label == base else paired(samples[base], samples[label]),
+                paired=None if label == base else _paired(part, base, str(label)),
                 printed=shown.get(str(label)),
             )
         )
@@ -193,6 +203,17 @@ def _by_label(part: Any, column: str, reference: str) -> tuple[dict[str, Any], s
         for label, rows in part.groupby("label", sort=False)
     }
     return samples, reference if reference in samples else next(iter(samples))
+
+
+def _at_common_seeds(part: Any, labels: list[str]) -> dict[str, Any]:
+    """The regrets of some strategies on the seeds that all of them have, in the order of the seeds."""
+    wide = part.pivot_table(index="seed", columns="label", values="regret").reindex(columns=labels).dropna()
+    return {label: wide[label].to_numpy(dtype=np.float64) for label in labels}
+
+
+def _paired(part: Any, base: str, label: str) -> Paired | None:
+    common = _at_common_seeds(part, [base, label])
+    return paired(common[base], common[label]) if len(common[base]) else None
 
 
 def _digest_of(results: Results, study: Study) -> Digest:

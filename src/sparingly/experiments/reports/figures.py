@@ -62,7 +62,7 @@ def draw_costs_over_time(curves: Any, best: str, names: dict[str, str]) -> bytes
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(loc="upper left", frameon=False, fontsize=8)
-    return _saved(figure)
+    return saved(figure)
 
 
 def draw_final_regret(runs: Any) -> Any:
@@ -105,8 +105,8 @@ def draw_counts(runs: Any) -> Any:
     for axes, (dataset, part) in zip(panels, runs.groupby("dataset", sort=False), strict=False):
         for place, (label, rows) in enumerate(part.groupby("label", sort=False)):
             spots = [position + 0.4 * place - 0.2 for position in range(len(names))]
-            boxes = axes.boxplot([rows[name] for name in names], positions=spots, widths=0.34, **_box_style())
-            _fill(boxes["boxes"], labels.index(label), label)
+            boxes = axes.boxplot([rows[name] for name in names], positions=spots, widths=0.34, **box_style())
+            fill_boxes(boxes["boxes"], labels.index(label), label)
         axes.set(title=dataset, ylabel="count", xlim=(-0.6, len(names) - 0.4))
         axes.set_xticks(range(len(names)), ("questions", *names[1:]))
         axes.tick_params(axis="x", rotation=30)
@@ -117,8 +117,8 @@ def _boxes(runs: Any, column: str, title: str) -> Any:
     figure, panels, labels = panels_by_dataset(runs)
     for axes, (dataset, part) in zip(panels, runs.groupby("dataset", sort=False), strict=False):
         for place, (label, rows) in enumerate(part.groupby("label", sort=False)):
-            boxes = axes.boxplot([rows[column]], positions=[place], widths=0.7, **_box_style())
-            _fill(boxes["boxes"], labels.index(label), label)
+            boxes = axes.boxplot([rows[column]], positions=[place], widths=0.7, **box_style())
+            fill_boxes(boxes["boxes"], labels.index(label), label)
         axes.set(title=dataset, ylabel=title)
         axes.set_xticks([])
         axes.set_ylim(bottom=0)
@@ -163,7 +163,7 @@ def _style(place: int, every: int = 1) -> dict[str, Any]:
     }
 
 
-def _box_style() -> dict[str, Any]:
+def box_style() -> dict[str, Any]:
     mean = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "markersize": 4}
     return {
         "patch_artist": True,
@@ -175,17 +175,17 @@ def _box_style() -> dict[str, Any]:
     }
 
 
-def _fill(boxes: list[Any], place: int, label: Any) -> None:
+def fill_boxes(boxes: list[Any], place: int, label: Any) -> None:
     for number, box in enumerate(boxes):
         box.set(facecolor=COLOURS[place % len(COLOURS)] + "66", hatch=HATCHES[place % len(HATCHES)])
         box.set_label(str(label) if number == 0 else None)
 
 
 def _png(draw: Callable[[Any], Any], frame: Any) -> bytes:
-    return _saved(draw(frame))
+    return saved(draw(frame))
 
 
-def _saved(figure: Any) -> bytes:
+def saved(figure: Any) -> bytes:
     sink = io.BytesIO()
     figure.savefig(sink, format="png", dpi=110, metadata={"Software": None})
     return sink.getvalue()

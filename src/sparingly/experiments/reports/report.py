@@ -18,6 +18,12 @@ from numpy.typing import NDArray
 from sparingly.experiments.reports.advice import Advice, advise, amount, table_row
 from sparingly.experiments.reports.comparison import Comparison, Digest, Line, compare
 from sparingly.experiments.reports.figures import draw_all, draw_costs_over_time
+from sparingly.experiments.reports.paper_runs import (
+    RowBesidePaper,
+    agreement_in_words,
+    beside_the_paper,
+    draw_all_beside,
+)
 from sparingly.experiments.reports.statistical_tests import Summary
 from sparingly.experiments.runs.paper_studies import PRINTED_FALSE_POSITIVES, REFERENCE
 from sparingly.experiments.runs.run_records import write_whole
@@ -93,6 +99,8 @@ class Report:
         Drawn.
     advice
         What to do on each stream, with its figure.
+    beside
+        The paper's rows, our runs beside the authors'; None if theirs are not at hand.
     """
 
     title: str
@@ -103,6 +111,12 @@ class Report:
     times: tuple[dict[str, Any], ...]
     figures: tuple[Figure, ...]
     advice: tuple[tuple[Advice, Figure], ...] = ()
+    beside: tuple[RowBesidePaper, ...] | None = None
+
+    @property
+    def has_paper(self) -> bool:
+        """Whether a row of the paper's tables is among the comparisons."""
+        return any(line.printed for comparison in self.comparisons for line in comparison.lines)
 
     @property
     def tables(self) -> dict[str, list[Comparison]]:
@@ -129,20 +143,29 @@ class Report:
 
 
 def make_report(
-    digest: Digest, *, title: str = "Report", reference: str = REFERENCE, versions: Iterable[str] = ()
+    digest: Digest,
+    *,
+    title: str = "Report",
+    reference: str = REFERENCE,
+    versions: Iterable[str] = (),
+    theirs: Any | None = None,
 ) -> Report:
     """Compare, test, draw and put into words.
 
-    Regrets under different costs are not compared: a table with several cost structures shows counts instead.
+    Regrets under different costs are not compared: a table with several cost structures shows counts instead. `theirs`
+    are the authors' own runs (see `paper_runs`), if they are at hand.
     """
     mixed = digest.runs.groupby("table")["costs"].transform("nunique") > 1
     comparisons = compare(digest.runs[~mixed], reference)
     counts = _counts(digest.runs[mixed])
-    words = (*in_words(comparisons), *_counts_in_words(counts))
+    beside = None if theirs is None else tuple(beside_the_paper(digest.runs, theirs))
+    words = (*in_words(comparisons), *_counts_in_words(counts), *agreement_in_words(beside or ()))
     figures = tuple(Figure(*parts) for parts in draw_all(digest))
+    if beside:
+        figures += tuple(Figure(*parts) for parts in draw_all_beside(digest.runs, theirs))
     about = _about(digest.runs, versions)
     advice = tuple((one, _cost_figure(one, digest.costs)) for one in advise(digest.runs, digest.costs))
-    return Report(title, about, words, tuple(comparisons), counts, _times(digest.runs), figures, advice)
+    return Report(title, about, words, tuple(comparisons), counts, _times(digest.runs), figures, advice, beside)
 
 
 def _cost_figure(advice: Advice, curves: Any) -> Figure:

@@ -72,6 +72,8 @@ def win_counts(regrets: Mapping[str, ArrayLike], *, tolerance: float = 1e-9) -> 
     >>> win_counts({"a": [1, 2, 3], "b": [1, 5, 2]})
     {'a': Wins(total=2, shared=1), 'b': Wins(total=2, shared=1)}
     """
+    if not all(np.size(values) for values in regrets.values()):
+        return {name: Wins(0, 0) for name in regrets}
     table = np.stack([_sample(values) for values in regrets.values()])
     best = table <= table.min(axis=0) + tolerance
     shared = best & (best.sum(axis=0) > 1)

@@ -1,0 +1,42 @@
+"""Figures that say where they come from are those of their result files."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.marked_tables import ROOT, MarkedTable, marked_tables
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MARKED = [table for page in PAGES for table in marked_tables(page)]
+
+
+@pytest.mark.parametrize("table", MARKED, ids=lambda table: table.place)
+def test_a_marked_table_has_the_figures_of_its_file(table: MarkedTable) -> None:
+    assert len(table.lines) > 2, f"{table.place}: a marker stands before a table"
+    assert table.differences() == []
+    named = re.match(r"python -m ([\w.]+)", table.command)
+    assert table.command.startswith("sparingly ") or (named and importlib.util.find_spec(named[1])), table.command
+
+
+def test_some_tables_are_marked() -> None:
+    assert {"README.md", "comparison.md"} <= {table.place.split(",")[0] for table in MARKED}
+
+
+@pytest.mark.parametrize(
+    ("row", "wrong"),
+    [("| Magic | 3381 |", 0), ("| **Magic** | 3381 |", 0), ("| Magic | 3382 |", 1), ("| Adult | 3381 |", 1)],
+)
+def test_a_changed_figure_is_found(tmp_path: Path, row: str, wrong: int) -> None:
+    (tmp_path / "runs.csv").write_text("data,regret,seed\nMagic,3380.96,0\nAdult,2969,0\n")
+    (tmp_path / "runs.md").write_text("# Runs\n\n| data | seed | regret |\n|---|---|---|\n| Magic | 0 | 3381 |\n")
+    page = tmp_path / "page.md"
+    for name in ("runs.csv", "runs.md", "gone.md"):
+        file = tmp_path / name
+        marker = f"<!-- figures: python -m benchmarks.sparing -> {file} -->"
+        page.write_text(f"Text.\n\n{marker}\n\n| data | regret |\n|---|---|\n{row}\n\nMore.\n")
+        (table,) = marked_tables(page)
+        assert len(table.differences()) == (1 if name == "gone.md" else wrong)
