@@ -1,8 +1,9 @@
 """Every number said of the strategy `sparing`.
 
 `python -m benchmarks.sparing GROUP ...` makes the missing runs of the groups named (`table`, `line`, `learner`,
-`drift`, `time`, `prices`, `horizons`, `long`, `ablation`, `lenet`), one line a run in docs/results/sparing/runs.jsonl.
-Seeds 30 to 39 are for reporting only: the strategy was made on seeds 1000 to 1057; earlier forms of it were run on
+`drift`, `time`, `prices`, `table_prices`, `horizons`, `told`, `long`, `whole`, `late`, `live`, `ablation`, `lenet`),
+one line a run in docs/results/sparing/runs.jsonl.
+Seeds 30 to 39 are for reporting only: the strategy was made on seeds from 1000 on; earlier forms of it were run on
 seeds 0 to 29, which are not reported.
 `python -m benchmarks.sparing limits` looks among them for runs that no user should meet;
 `python -m benchmarks.sparing picture` draws the idea;
@@ -24,6 +25,7 @@ import numpy as np
 import torch
 
 import sparingly as sp
+from benchmarks import hindsight, late_answers
 from sparingly.experiments.datasets import Dataset, load
 from sparingly.experiments.streams import Drift, stream
 from sparingly.strategies import registered
@@ -44,6 +46,8 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 }
 FIRST_SEED = 30
 FP_SENSITIVE = [[0.0, 1.0], [0.5, 0.0]]
+SHOWN = ("horizon", "who", "costs", "price", "without", "told", "delay", "seconds_late")
+"""What tells the runs of one group and data set apart, beside their seed."""
 Spec = dict[str, Any]
 
 
@@ -87,12 +91,21 @@ GROUPS: dict[str, tuple[int, list[Spec]]] = {
             for spec in _each((data,), who=RIVALS, costs=("fp",)) + _each((data,), price=(0.3, 3.0, 0.1), who=RIVALS)
         ],
     ),
+    "table_prices": (1, _each(TABLES, who=BOTH, price=(0.1, 5.0))),
     "horizons": (2, _each(TABLES, who=BOTH, horizon=(1000, 3000))),
+    "told": (2, _each(TABLES, horizon=(1000, 3000), told=(True,))),
     "long": (
         1,
         _each(("covertype", "adult", "shuttle"), who=BOTH, horizon=(30_000,))
         + _each(("covertype",), who=BOTH, horizon=(100_000,)),
     ),
+    "whole": (1, _each(("covertype",), who=BOTH, horizon=(581_012,))),
+    "late": (
+        2,
+        _each(("magic_telescope",), horizon=(5000,), delay=(0, 200))
+        + _each(("digits",), horizon=(1797,), delay=(0, 200)),
+    ),
+    "live": (1, _each(("digits",), horizon=(1797,), seconds_late=(0, 25))),
     "ablation": (5, _each(("magic_telescope", "shuttle", "mnist_binary"), without=tuple(ABLATIONS))),
     "lenet": (2, _each(("mnist", "fashion_mnist"))),
 }
@@ -104,24 +117,30 @@ def run(spec: Spec) -> Spec:
     who = spec.get("who", "sparing")
     if who == "our learner":
         return {**spec, **our_learner(spec["data"], spec["seed"])}
-    if who == "line":
-        return {**spec, **hindsight(spec["data"], spec["seed"], spec.get("horizon", 10_000))}
+    horizon, price = spec.get("horizon", 10_000), spec.get("price", 1.0)
+    if who == "line" or "seconds_late" in spec:
+        data, seed = _dataset(spec["data"]), spec["seed"]
+        rounds = stream(data, seed, horizon)
+        if who == "line":
+            return {**spec, **hindsight.line(rounds, data.n_classes, seed=seed, price=price)}
+        return {**spec, **late_answers.live(rounds, data, spec["seconds_late"], seed)}
     lenet = spec["group"] == "lenet"
     data = _dataset(spec["data"], not lenet, who)
     drift = Drift(0.5, 0.5) if spec["group"] == "drift" else None
-    rounds = stream(data, spec["seed"], spec.get("horizon", 10_000), drift=drift)
-    price = spec.get("price", 1.0)
+    rounds = stream(data, spec["seed"], horizon, drift=drift)
     costs = FP_SENSITIVE if spec.get("costs") == "fp" else 1 - np.eye(data.n_classes)
     game = sp.label_efficient(costs=np.array(costs), query_cost=price)
-    options = ABLATIONS[spec["without"]] if "without" in spec else {"network": "lenet"} if lenet else {}
+    options = dict(ABLATIONS[spec["without"]] if "without" in spec else {"network": "lenet"} if lenet else {})
+    options |= {"horizon": horizon} if spec.get("told") else {}
     shape = data.shape if lenet else data.n_features
     strategy = registered()[who](game, n_features=shape, seed=spec["seed"], **options)
     X = rounds.X
     began = time.process_time()
-    played = list(sp.play(strategy, game, zip(X, rounds.answers.tolist(), strict=True)))
+    labelled = zip(X, rounds.answers.tolist(), strict=True)
+    played = [(one.cost, one.action) for one in sp.play(strategy, game, labelled, delay=spec.get("delay", 0))]
     seconds = time.process_time() - began
-    cost = np.array([one.cost for one in played])
-    asked = sum(one.action >= game.n_outcomes for one in played)
+    cost = np.array([one for one, _ in played])
+    asked = sum(action >= game.n_outcomes for _, action in played)
     majority = float(((1 - np.eye(data.n_classes)) if costs is not FP_SENSITIVE else np.array(costs))[
         :, rounds.y].sum(1).min())  # fmt: skip
     found = {"cost": float(cost.sum()), "asked": asked, "seconds": round(seconds, 2), "majority": majority}
@@ -131,22 +150,6 @@ def run(spec: Spec) -> Spec:
         half = len(cost) // 2
         found |= {"before": float(cost[half - 2000 : half].sum()), "after": float(cost[-2000:].sum())}
     return {**spec, **found}
-
-
-def hindsight(data: str, seed: int, horizon: int) -> Spec:
-    """Label the first n, train once, announce for the rest: the best n and learner, chosen afterwards."""
-    rounds = stream(_dataset(data), seed, horizon)
-    game, tried = sp.label_efficient(_dataset(data).n_classes), {}
-    most = min(800, horizon // 2) if horizon <= 10_000 else horizon // 10
-    for n, learner in itertools.product((50, 100, 200, 400, 800, 1600, 3200), ("forest", "mlp")):
-        if n > most or (learner == "mlp" and n < 200):
-            continue
-        strategy = registered()["explore_then_commit"](game, rounds.X.shape[1], n=n, learner=learner, seed=seed)
-        for _ in sp.play(strategy, game, zip(rounds.X[:n], rounds.answers[:n].tolist(), strict=True)):
-            pass
-        tried[f"{learner} {n}"] = n + float((strategy.scores(rounds.X[n:]).argmax(1) != rounds.y[n:]).sum())
-    best = min(tried, key=lambda one: tried[one])
-    return {"cost": tried[best], "asked": int(best.split()[1]), "learner": best.split()[0], "tried": tried}
 
 
 def our_learner(data: str, seed: int) -> Spec:
@@ -176,8 +179,7 @@ def records() -> list[Spec]:
 
 
 def _key(spec: Spec) -> str:
-    names = ("group", "data", "seed", "horizon", "who", "costs", "price", "without")
-    return json.dumps([spec.get(name) for name in names])
+    return json.dumps([spec.get(name) for name in ("group", "data", "seed", *SHOWN)])
 
 
 def make(groups: list[str]) -> None:
@@ -224,18 +226,22 @@ def picture(path: Path = RUNS.parent / "idea.png") -> None:
     figure.savefig(path, dpi=110)
 
 
-def against_the_line(runs: list[Spec]) -> dict[tuple[str, int], list[float]]:
-    """For each data set and horizon the cost of sparing over that of the line, seed by seed where both are known."""
-    costs: dict[str, dict[tuple[str, int, int], float]] = {"sparing": {}, "line": {}}
-    for one in runs:
-        if one["group"] in ("table", "line", "horizons", "long"):
-            place = one["data"], one.get("horizon", 10_000), one["seed"]
-            costs[one.get("who", "sparing")][place] = one["cost"]
-    ratios: dict[tuple[str, int], list[float]] = {}
-    for (data, horizon, seed), cost in sorted(costs["sparing"].items()):
-        if (data, horizon, seed) in costs["line"]:
-            ratios.setdefault((data, horizon), []).append(cost / costs["line"][data, horizon, seed])
+def against_the_line(runs: list[Spec]) -> dict[tuple[str, int, float, bool], list[float]]:
+    """By data set, horizon, price and whether it was told: sparing over the line, where both are known."""
+    groups = ("table", "line", "horizons", "told", "long", "whole", "table_prices")
+    known = [one for one in runs if one["group"] in groups]
+    lines = {_place(one): one["cost"] for one in known if one.get("who") == "line"}
+    ratios: dict[tuple[str, int, float, bool], list[float]] = {}
+    for one in sorted((one for one in known if one.get("who") != "line"), key=_place):
+        if _place(one) in lines:
+            data, horizon, price, _ = _place(one)
+            key = data, horizon, price, bool(one.get("told"))
+            ratios.setdefault(key, []).append(one["cost"] / lines[_place(one)])
     return ratios
+
+
+def _place(run: Spec) -> tuple[str, int, float, int]:
+    return run["data"], run.get("horizon", 10_000), run.get("price", 1.0), run["seed"]
 
 
 def main() -> None:
@@ -247,7 +253,7 @@ def main() -> None:
     print(f"{'group':10} {'data set':16} {'what':40} " + " ".join(f"{head:>6}" for head in heads))
     for runs in rows.values():
         first = runs[0]
-        what = " ".join(f"{k}={first[k]}" for k in ("horizon", "who", "costs", "price", "without") if k in first)
+        what = " ".join(f"{k}={first[k]}" for k in SHOWN if k in first)
         cost = np.array([one["cost"] for one in runs])
         error = cost.std(ddof=1) / len(cost) ** 0.5 if len(cost) > 1 else 0.0
         asked, seconds = (np.mean([one.get(k, 0) for one in runs]) for k in ("asked", "seconds"))
@@ -258,15 +264,24 @@ def main() -> None:
             f"{first['group']:10} {first['data']:16} {what:40} {len(runs):6} {cost.mean():6.0f} {error:6.0f} "
             f"{cost.max():6.0f} {asked:6.0f} {seconds:6.1f}{tail}"
         )
-    ratios = against_the_line(records())
-    for (data, horizon), found in ratios.items():
-        mean = float(np.exp(np.mean(np.log(found))))
+    print_ratios(against_the_line(records()))
+
+
+def print_ratios(ratios: dict[tuple[str, int, float, bool], list[float]]) -> None:
+    """Sparing over the line, case by case; the geometric mean of the main table, and of all other cases."""
+    means = {case: float(np.exp(np.mean(np.log(found)))) for case, found in ratios.items()}
+    for (data, horizon, price, told), found in ratios.items():
+        what = f"{data:16} {horizon:7} rounds{' told' if told else '     '} price {price:<4g}"
         print(
-            f"over the line: {data:16} {horizon:7} rounds, {len(found):2} seeds: {mean:.3f}, at most {max(found):.3f}"
+            f"over the line: {what} {len(found):2} seeds: {means[data, horizon, price, told]:.3f}, "
+            f"at most {max(found):.3f}"
         )
-    main_rows = [np.mean(np.log(found)) for (_, horizon), found in ratios.items() if horizon == 10_000]
-    if main_rows:
-        print(f"geometric mean of the {len(main_rows)} rows of 10 000 rounds: {np.exp(np.mean(main_rows)):.3f}")
+    table = [case for case in means if case[1] == 10_000 and case[2] == 1.0]
+    others = [case for case in means if case not in table and case[1] <= 100_000 and (case[3] or case[1] > 3000)]
+    for name, cases in (("10 000 rounds at a price of 1", table), ("other lengths, told, and prices", others)):
+        if cases:
+            mean = np.exp(np.mean([np.log(means[case]) for case in cases]))
+            print(f"geometric mean of {len(cases)} cases, {name}: {mean:.3f}")
 
 
 if __name__ == "__main__":

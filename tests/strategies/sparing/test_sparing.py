@@ -285,6 +285,23 @@ def test_the_evidence_says_what_was_met_instead():
     assert not evidence.is_suspect(0)
 
 
+def test_a_model_in_doubt_is_trained_anew_once_before_anything_is_forgotten():
+    """Labels that contradict it are in the next model; only if that errs as surely are earlier labels forgotten."""
+    X, y = blobs(400)
+    strategy = Sparing(sp.label_efficient(2), 4, seed=0)
+    play(strategy, X, y)
+    trained, labels = strategy.generation, len(strategy.knowledge.bought)
+    for k in range(2):
+        x = torch.full((4,), 2.0 + k / 10)
+        sure = OpenQuestion(x, strategy.clock, 1, 0.0, 0.0, torch.tensor([0.0, 1.0]), labels=80)
+        strategy.questions.add(sure)
+        strategy.learn(x, 2, strategy.game.feedback[2][0])
+        assert strategy.generation == trained + k
+    assert strategy.watch.evidence.retrained == [False, True]
+    assert strategy.changes == []
+    assert len(strategy.knowledge.bought) == labels + 2
+
+
 def _rate(novelty: float = 1.0, **checked) -> float:
     worth = Worth(gamma=1.0, average=0.0, each=0.0, risk=0.1, reach=1.0)
     offer = Offer(0.1, 0.0, 1.0, 9999, 200, 0, novelty=novelty, check=Check(**checked))

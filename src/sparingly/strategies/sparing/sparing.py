@@ -267,6 +267,8 @@ class Sparing(Strategy):
         stale = None if question is None else self.watch.detect_change(question, y, self.clock)
         if stale is not None:
             self.knowledge.forget(*stale, self.clock)
+        elif question is not None and self.watch.evidence.is_doubtful(question.announced):
+            self.knowledge.doubt()
 
     def _forgo(self, x: Tensor) -> None:
         self.questions.take(x)
