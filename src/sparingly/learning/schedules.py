@@ -92,8 +92,23 @@ class Geometric:
         return due
 
 
+@dataclass(frozen=True)
+class AfterAnswers:
+    """After every answer and at no round, as the authors' own codes of several strategies learn.
+
+    >>> AfterAnswers().due(50)
+    False
+    """
+
+    def due(self, t: int) -> bool:
+        return False
+
+    def next(self, t: int) -> int:
+        return t + 1_000_000_000
+
+
 def update_schedule(name: str | UpdateSchedule) -> UpdateSchedule:
-    """A schedule by name: "paper", "released", "every K", "geometric" or "geometric F"; or the object itself.
+    """A schedule by name ("paper", "released", "answers", "every K", "geometric", "geometric F"), or the object itself.
 
     >>> update_schedule("every 10")
     Every(k=10)
@@ -106,6 +121,8 @@ def update_schedule(name: str | UpdateSchedule) -> UpdateSchedule:
             return PaperSchedule()
         if word == "released" and not number:
             return ReleasedSchedule()
+        if word == "answers" and not number:
+            return AfterAnswers()
         if word == "every" and int(number) >= 1:
             return Every(int(number))
         if word == "geometric" and (not number or float(number) > 1):
@@ -113,5 +130,5 @@ def update_schedule(name: str | UpdateSchedule) -> UpdateSchedule:
     except ValueError:
         pass
     raise ValueError(
-        f"schedule {name!r} is not known: give 'paper', 'released', 'every K', 'geometric' or 'geometric F'"
+        f"schedule {name!r} is not known: give 'paper', 'released', 'answers', 'every K', 'geometric' or 'geometric F'"
     )

@@ -84,6 +84,34 @@ def test_released_classifiers_learn_in_batches_of_64(name: str) -> None:
     assert registered()[name](sp.label_efficient(2), 3).training.batch == 64
 
 
+@pytest.mark.parametrize("name", ["neural_cbp", "neuronal", "ineural", "margin", "neur_al"])
+def test_a_strategy_may_learn_after_every_answer_and_only_then(name: str) -> None:
+    game = sp.label_efficient(2)
+    strategy = registered()[name](game, 3, width=4, epochs=1, seed=0, schedule="answers")
+    rng, seen = np.random.default_rng(0), []
+    for t, x in enumerate(rng.normal(size=(60, 3)), 1):
+        before = strategy.generation
+        decision = strategy.decide(strategy.assess(x[None]), 0)
+        assert strategy.generation == before
+        if decision.asks:
+            strategy.learn(x, decision.action, game.feedback[decision.action][int(x[0] > 0)])
+            seen.append((t, strategy.generation - before))
+    assert {gained for t, gained in seen if t > 5} == {1}
+    assert {gained for t, gained in seen if t < 5} <= {0}
+
+
+@pytest.mark.parametrize("name", ["ineural", "neur_al"])
+def test_an_answer_teaches_the_announced_class_alone_if_so_wished(name: str) -> None:
+    kept = {}
+    for learns in ("announced_and_true", "announced"):
+        strategy = registered()[name](sp.label_efficient(3), 3, width=4, seed=0, learns=learns)
+        for outcome in range(3):
+            x = np.eye(3)[outcome]
+            strategy.learn(x, 3, strategy.game.feedback[3][outcome])
+        kept[learns] = len(strategy.memory if name == "neur_al" else strategy.network.memory)
+    assert kept["announced"] == 3 < kept["announced_and_true"]
+
+
 def test_a_negative_wait_is_refused() -> None:
     with pytest.raises(ValueError, match="wait is -1"):
         sp.NeuralCBP(sp.label_efficient(2), 3, wait=-1)

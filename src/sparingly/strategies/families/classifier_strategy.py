@@ -14,7 +14,7 @@ from torch import Tensor
 from sparingly.games import Game
 from sparingly.learning.determinism import pad_block
 from sparingly.learning.label_memory import Memory
-from sparingly.learning.schedules import update_schedule
+from sparingly.learning.schedules import AfterAnswers, update_schedule
 from sparingly.strategies.families.network_options import NetworkOptions, check_choice, first_actions
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
@@ -108,6 +108,9 @@ class ClassifierStrategy(Strategy):
 
     def _due_in(self) -> int:
         return max(self.schedule.next(self.clock), self._first) - self.clock
+
+    def _due_after_label(self) -> bool:
+        return isinstance(self.schedule, AfterAnswers) and self.clock >= self._first
 
     def _scores(self, X: Tensor) -> Tensor:
         logits: Tensor = self.classifier(pad_block(X.to(self.device)))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.learning.schedules import update_schedule
+from sparingly.learning.schedules import AfterAnswers, update_schedule
 from sparingly.strategies.families.classifier_strategy import Floats, full_expert
 from sparingly.strategies.families.network_options import NetworkOptions, first_actions
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
@@ -115,6 +115,9 @@ class GapStrategy(Strategy):
 
     def _due_in(self) -> int:
         return max(self.schedule.next(self.clock), self.networks.first_update(self.game)) - self.clock
+
+    def _due_after_label(self) -> bool:
+        return isinstance(self.schedule, AfterAnswers) and self.clock >= self.networks.first_update(self.game)
 
     def _train(self) -> None:
         self.network.train(self.rng)

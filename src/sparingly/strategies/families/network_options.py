@@ -98,6 +98,10 @@ BEGINNINGS: dict[str, dict[str, Any]] = {
 """How each preset begins, and when it learns."""
 
 
+LEARNS = ("announced_and_true", "announced")
+"""The classes that an answer teaches to a network with an input of its own for each class."""
+
+
 def first_actions(start: str, announcements: Sequence[int], questions: Sequence[int]) -> tuple[int, ...]:
     """The actions that are played at the start, one a round.
 

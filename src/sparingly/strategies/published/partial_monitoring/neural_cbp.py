@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.networks import Network
-from sparingly.learning.schedules import UpdateSchedule, update_schedule
+from sparingly.learning.schedules import AfterAnswers, UpdateSchedule, update_schedule
 from sparingly.strategies.families.action_counts import ActionCounts
 from sparingly.strategies.families.confidence_bound_strategy import ConfidenceBoundStrategy
 from sparingly.strategies.families.confidence_bounds import Bounds, PairComparison
@@ -172,6 +172,9 @@ class NeuralCBP(ConfidenceBoundStrategy):
 
     def _due_in(self) -> int:
         return max(self.schedule.next(self.clock), len(self._start) + self.differences.wait) - self.clock
+
+    def _due_after_label(self) -> bool:
+        return isinstance(self.schedule, AfterAnswers) and self.clock >= len(self._start) + self.differences.wait
 
     def _probabilities(self, assessment: Assessment) -> Tensor:
         return torch.from_numpy(self.bounds.outcomes(_numpy(assessment.values["outputs"])))

@@ -18,7 +18,13 @@ from sparingly.learning.schedules import UpdateSchedule
 from sparingly.learning.training import Training
 from sparingly.strategies.families.classifier_strategy import outcome_distribution
 from sparingly.strategies.families.gap_strategy import GapStrategy
-from sparingly.strategies.families.network_options import BEGINNINGS, NetworkOptions, check_choice, preset_options
+from sparingly.strategies.families.network_options import (
+    BEGINNINGS,
+    LEARNS,
+    NetworkOptions,
+    check_choice,
+    preset_options,
+)
 from sparingly.strategies.strategy import Shape
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -154,6 +160,8 @@ class INeural(GapStrategy):
     gradient
         What f2 sees of f1's gradient: the "whole" of it, K times as long as x, or only the part in x's "own" block,
         which is faster and asks less.
+    learns
+        What an answer teaches: the "announced_and_true" classes, or the "announced" class only.
     start, schedule
         Which action comes first, "each" announcement or the question ("question_first"), and when it learns: by
         default the released code's for "released", and each announcement first and the paper's schedule otherwise.
@@ -191,6 +199,7 @@ class INeural(GapStrategy):
         discount: bool | None = None,
         residual: str | None = None,
         gradient: str = "whole",
+        learns: str = "announced_and_true",
         start: str | None = None,
         network: Network = "mlp",
         width: int = 100,
@@ -222,6 +231,8 @@ class INeural(GapStrategy):
         super().__init__(game, n_features, options=options, networks=networks, start=beginning["start"], seed=seed)
         check_choice(("f1", "both"), residual=self.options["residual"])
         check_choice(("whole", "own"), gradient=self.options["gradient"])
+        check_choice(LEARNS, learns=learns)
+        self.learns = learns
         self.network: BlockEENet = BlockEENet(
             game.n_outcomes,
             self.n_features,
@@ -249,6 +260,6 @@ class INeural(GapStrategy):
         target = outcome_distribution(self.game, action, symbol)
         u = then["f1"] + self._weight() * then["f2"]
         for k in range(len(target)):
-            if k == int(u.argmax()) or target[k] > 0:
+            if k == int(u.argmax()) or (target[k] > 0 and self.learns == "announced_and_true"):
                 known = then["f1"][k] + (then["f2"][k] if self.options["residual"] == "both" else 0)
                 self.network.remember(x, k, float(target[k]), float(target[k] - known), then["active"][k])

@@ -13,9 +13,9 @@ from sparingly.games import Game
 from sparingly.learning.block_networks import BlockNet
 from sparingly.learning.determinism import pad_block
 from sparingly.learning.label_memory import Memory
-from sparingly.learning.schedules import UpdateSchedule, update_schedule
+from sparingly.learning.schedules import AfterAnswers, UpdateSchedule, update_schedule
 from sparingly.strategies.families.classifier_strategy import full_expert, outcome_distribution
-from sparingly.strategies.families.network_options import NetworkOptions, check_choice, preset_options
+from sparingly.strategies.families.network_options import LEARNS, NetworkOptions, check_choice, preset_options
 from sparingly.strategies.strategy import Assessment, Shape, Strategy, Why
 
 PARTS = ("blocks", "bias", "head", "last")
@@ -124,6 +124,8 @@ class NeurAL(Strategy):
         "published" (the text's width) or "released" (its authors' code).
     gamma, delta, norm
         The constant factor, by default 0.5 frozen and 0.1 trained; delta and S in the text's factor.
+    learns
+        What an answer teaches the trained network: the "announced_and_true" classes, or the "announced" class only.
     width, epochs, batch, learning_rate, schedule, stop, wait
         Of the network and its updates, as every neural strategy has them (see `NetworkOptions`).
 
@@ -155,6 +157,7 @@ class NeurAL(Strategy):
         gamma: float | None = None,
         delta: float = 0.1,
         norm: float = 1.0,
+        learns: str = "announced_and_true",
         width: int = 100,
         epochs: int = 40,
         batch: int = 64,
@@ -166,6 +169,8 @@ class NeurAL(Strategy):
     ) -> None:
         super().__init__(game, n_features, seed=seed)
         check_choice(("frozen", "trained"), form=form)
+        check_choice(LEARNS, learns=learns)
+        self.learns = learns
         self.expert, self.form = full_expert(game, self.name), form
         factors = {"gamma": 0.5 if form == "frozen" else 0.1, "delta": delta, "norm": norm}
         self.options = preset_options({"published": factors, "released": factors}, preset, gamma=gamma)
@@ -216,7 +221,8 @@ class NeurAL(Strategy):
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         row, target = _unit(x[None])[0], outcome_distribution(self.game, action, symbol)
         announced = int(self._assess(x[None])["bound"][0].argmax())
-        for k in [announced, *(k for k in range(len(target)) if target[k] > 0 and k != announced)]:
+        true = [k for k in range(len(target)) if target[k] > 0 and k != announced]
+        for k in [announced, *(true if self.learns == "announced_and_true" else [])]:
             kind = torch.tensor([float(k), float(k == announced)])
             self.memory.append(x=torch.cat([row, kind[:1]]), target=target[k : k + 1], announced=kind[1])
 
@@ -232,6 +238,9 @@ class NeurAL(Strategy):
 
     def _due_in(self) -> int:
         return max(self.schedule.next(self.clock), self.networks.first_update(self.game)) - self.clock
+
+    def _due_after_label(self) -> bool:
+        return isinstance(self.schedule, AfterAnswers) and self.clock >= self.networks.first_update(self.game)
 
     def _scores(self, X: Tensor) -> Tensor:
         return self.tangent(_unit(X))["output" if self.form == "trained" else "linear"]

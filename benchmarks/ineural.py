@@ -1,0 +1,82 @@
+"""Whether INeural's training is at its limit: `python -m benchmarks ineural`.
+
+f2's input is the gradient of f1 with respect to the K blocks of its input, K d numbers, beside x in one block. That
+gradient is W1' (mask * w2), of rank at most the width h for rows that saw the same W1; but f2's weights V change with
+every step, so using the rank costs, for each W1 in a batch, a product W1 V' and one that takes V's gradient back to K d
+columns, 4 h h K d operations, where the rows themselves cost 4 b h K d, and a batch has b = 64 rows while h = 100. So
+the least is two products of the batch with V's shape (outputs, and V's gradient; none flows back to the input), two
+small ones for x's own block, and Adam on all weights, which moves even where a gradient is zero. This measures the
+training step against just that.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import torch
+
+from sparingly.learning.block_networks import BlockNet
+from sparingly.learning.training import Adam, Training
+
+WIDTH, BATCH = 100, 64
+SHAPES = {"MNIST": (10, 784), "covertype": (7, 98), "Magic": (2, 10)}
+"""Classes and features."""
+
+
+def operations(n_classes: int, n_features: int) -> dict[str, float]:
+    """Millions of operations of one step: by the rows, and by the gradient's rank if all rows had seen one W1."""
+    dense, own = n_classes * n_features * WIDTH, n_features * WIDTH
+    rows = 4 * BATCH * (dense + own)
+    return {"rows": rows / 1e6, "rank": (4 * WIDTH * dense + 4 * BATCH * own) / 1e6}
+
+
+def step_seconds(n_classes: int, n_features: int, rows: int = 1024, epochs: int = 3) -> float:
+    """Processor time of one step of f2's training as INeural does it."""
+    generator = torch.Generator().manual_seed(0)
+    net = BlockNet(n_classes, n_features, WIDTH, n_classes * n_features)
+    values = torch.randn(rows, (n_classes + 1) * n_features, generator=generator) / 30
+    blocks = torch.randint(n_classes, (rows, 1), generator=generator).float()
+    inputs, targets = torch.cat([values, blocks], 1), torch.randn(rows, 1, generator=generator)
+    training = Training(epochs=epochs, objective="mean_squared")
+    began = time.process_time()
+    training.fit(net, inputs, targets, np.random.default_rng(0))
+    return (time.process_time() - began) / (epochs * rows / BATCH)
+
+
+def least_seconds(n_classes: int, n_features: int, steps: int = 48) -> float:
+    """Processor time of the products and of Adam alone, on the same shapes."""
+    dense, own = torch.randn(BATCH, n_classes * n_features), torch.randn(BATCH, n_features)
+    hidden, V = torch.randn(BATCH, WIDTH), torch.randn(WIDTH, n_classes * n_features)
+    W = torch.randn(WIDTH, n_features)
+    weights = torch.randn(V.numel() + n_classes * W.numel() + 2 * WIDTH + 1)
+    adam, gradient = Adam([weights]), torch.randn_like(weights)
+    slope, own_slope = torch.empty_like(V), torch.empty_like(W)
+    began = time.process_time()
+    for _ in range(steps):
+        dense @ V.T
+        own @ W.T
+        torch.mm(hidden.T, dense, out=slope)
+        torch.mm(hidden.T, own, out=own_slope)
+        adam.step([gradient])
+    return (time.process_time() - began) / steps
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    for name, (n_classes, n_features) in SHAPES.items():
+        told = operations(n_classes, n_features)
+        ratios, steps = [], []
+        for _ in range(5):
+            least = least_seconds(n_classes, n_features)
+            steps.append(step_seconds(n_classes, n_features))
+            ratios.append(steps[-1] / least)
+        print(
+            f"{name:<10} a step of f2: {told['rows']:.1f} million operations by rows, {told['rank']:.1f} by the "
+            f"gradient's rank if all rows had seen one W1; {1e3 * float(np.median(steps)):.2f} ms, "
+            f"{float(np.median(ratios)):.2f} times its products and Adam alone"
+        )
+
+
+if __name__ == "__main__":
+    main()
