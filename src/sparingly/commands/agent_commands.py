@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import typer
 
 from sparingly.commands.cost_options import Cost, Costs, Horizon, MaxCost, MaxTotal, QueryCost, stated_costs
-from sparingly.commands.service_commands import STORE
+from sparingly.commands.service_commands import STORE, service_database
 from sparingly.commands.service_commands import Place as ServicePlace
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sparingly.live.agent.ticket_records import Statistics
     from sparingly.live.client.client import Client
     from sparingly.live.service.agent_registry import AgentRegistry
-    from sparingly.live.service.service_database import ServiceDatabase
 
 agent = typer.Typer(help="An agent that asks people, from the command line.", no_args_is_help=True)
 
@@ -309,7 +308,7 @@ def delete(
 
     if not yes:
         typer.confirm(f"delete agent {name} of {store} for good?", abort=True)
-    gone = Agents(_database(store)).delete(name, Operator.current())
+    gone = Agents(service_database(store)).delete(name, Operator.current())
     typer.echo(f"{name} is deleted" if gone else f"{name} is deleted as soon as the service that runs lets go of it")
 
 
@@ -337,15 +336,7 @@ def _change_state(name: str, what: str, store: str) -> None:
 def _registry(store: str) -> AgentRegistry:
     from sparingly.live.service.agent_registry import AgentRegistry
 
-    return AgentRegistry(_database(store))
-
-
-def _database(store: str) -> ServiceDatabase:
-    from sparingly.live.service.service_database import ServiceDatabase
-
-    if "://" not in store and not (Path(store) / "service.db").exists():
-        raise ValueError(f"{store} is not the folder of a service: it has no service.db")
-    return ServiceDatabase(store)
+    return AgentRegistry(service_database(store))
 
 
 def _shown(payload: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import os
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,9 @@ import typer
 from sparingly.commands.cost_options import Cost, Costs, Horizon, MaxCost, MaxTotal, QueryCost, stated_costs
 
 if TYPE_CHECKING:
-    from sparingly.live.service.auth.tokens import Token
+    from sparingly.live.service.auth.tokens import Token, Tokens
+    from sparingly.live.service.service_database import ServiceDatabase
+    from sparingly.live.service.webhooks.webhook_outbox import WebhookOutbox
 
 DATA = "SPARINGLY_STORE"
 Place = Annotated[str, typer.Option("--store", envvar=DATA, help="A folder, or the URL of a PostgreSQL database.")]
@@ -23,11 +25,16 @@ STORE = "sparingly-store"
 
 token = typer.Typer(help="Tokens that let programs and people into the service.", no_args_is_help=True)
 
+webhook = typer.Typer(help="Addresses that a service tells what became of tickets.", no_args_is_help=True)
+AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="An agent of the service.")]
+WebhookId = Annotated[str, typer.Argument(metavar="WEBHOOK", help="The webhook's id, as `list` shows it.")]
+
 
 def register(app: typer.Typer, routers: Sequence[str] = ()) -> None:
     """Add the commands to an app; `routers` names modules whose routes are served too."""
     app.command(context_settings={"obj": tuple(routers)})(serve)
     app.add_typer(token, name="token")
+    app.add_typer(webhook, name="webhook")
 
 
 def serve(
@@ -75,6 +82,10 @@ def serve(
         list[str] | None,
         typer.Option(metavar="ADDRESS", help="A proxy, or a network of them, whose X-Forwarded-For is believed."),
     ] = None,
+    webhook_network: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NETWORK", help="Addresses that are not public, to which webhooks may be sent."),
+    ] = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
     log_format: Annotated[str, typer.Option(help="text or json.")] = "text",
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
@@ -95,8 +106,14 @@ def serve(
     experts = [stated_expert(one) for one in expert or ()]
     machines = [one for one in experts if isinstance(one, MachineExpert)]
     listener = server.listen(host, port)
-    cookie = not insecure_cookie
-    service = Service(store, limits, secure_cookie=cookie, retention_days=retention_days, machines=machines)
+    service = Service(
+        store,
+        limits,
+        secure_cookie=not insecure_cookie,
+        retention_days=retention_days,
+        machines=machines,
+        webhook_networks=webhook_network or (),
+    )
     chosen: dict[str, Any] = {
         "query_cost": query_cost,
         "strategy": strategy,
@@ -148,6 +165,63 @@ def revoke_token(which: Annotated[str, typer.Argument(help="The token's id or na
     typer.echo(f"revoked {which}")
 
 
+@webhook.command("add")
+def add_webhook(
+    agent: AgentName,
+    url: Annotated[str, typer.Argument(help="Where messages are sent: https://...")],
+    event: Annotated[
+        list[str] | None,
+        typer.Option(help="decided, answered, corrected, closed or alert; all if none is given."),
+    ] = None,
+    store: Place = STORE,
+) -> None:
+    """Tell an address what becomes of an agent's tickets from now on; shows the secret that signs it, this once.
+
+    The service that runs refuses to send to addresses that are not public unless it allows them (`serve
+    --webhook-network`).
+    """
+    from sparingly.live.service.auth.tokens import Operator
+    from sparingly.live.service.webhooks.webhook_targets import checked_target
+
+    checked_target(url)
+    outbox = _outbox(store)
+    made, secret = outbox.register(agent, url, event, position=None, by=Operator.current())
+    typer.echo(secret)
+    typer.echo(f"(webhook {made.id}, for {', '.join(made.events)})", err=True)
+
+
+@webhook.command("list")
+def list_webhooks(agent: AgentName, store: Place = STORE) -> None:
+    """List an agent's webhooks, and how their messages fare."""
+    for one in _outbox(store).of_agent(agent):
+        state = f"{one.waiting} waiting, {one.dead} given up" + (f", failing: {one.error}" if one.error else "")
+        typer.echo(f"{one.id}  {one.url}  {','.join(one.events)}  {state}")
+
+
+@webhook.command("remove")
+def remove_webhook(agent: AgentName, which: WebhookId, store: Place = STORE) -> None:
+    """Send nothing more to an address."""
+    from sparingly.live.service.auth.tokens import Operator
+
+    _outbox(store).remove(agent, which, Operator.current())
+    typer.echo(f"removed {which}")
+
+
+@webhook.command("dead")
+def dead_letters(agent: AgentName, which: WebhookId, store: Place = STORE) -> None:
+    """Show the messages that were given up, as JSON lines."""
+    for one in _outbox(store).dead_letters(agent, which, limit=1_000_000):
+        typer.echo(json.dumps(one))
+
+
+@webhook.command("resend")
+def resend_messages(agent: AgentName, which: WebhookId, store: Place = STORE) -> None:
+    """Send the messages again that were given up."""
+    from sparingly.live.service.auth.tokens import Operator
+
+    typer.echo(f"{_outbox(store).resend(agent, which, None, Operator.current())} are sent again")
+
+
 def _limits(made: Token) -> str:
     only = f", only {', '.join(made.agents)}" if made.agents is not None else ""
     return only + (f", until {_minute(made.expires)}" if made.expires is not None else "")
@@ -157,10 +231,22 @@ def _minute(at: float) -> str:
     return datetime.datetime.fromtimestamp(at).isoformat(" ", "minutes")
 
 
-def _tokens(store: str):  # type: ignore[no-untyped-def]
+def _tokens(store: str) -> Tokens:
     from sparingly.live.service.auth.tokens import Tokens
+
+    return Tokens(service_database(store))
+
+
+def _outbox(store: str) -> WebhookOutbox:
+    from sparingly.live.service.webhooks.webhook_outbox import WebhookOutbox
+
+    return WebhookOutbox(service_database(store))
+
+
+def service_database(store: str) -> ServiceDatabase:
+    """The database of a service that is there."""
     from sparingly.live.service.service_database import ServiceDatabase
 
     if "://" not in store and not (Path(store) / "service.db").exists():
-        raise ValueError(f"{os.fspath(store)} is not the folder of a service: it has no service.db")
-    return Tokens(ServiceDatabase(store))
+        raise ValueError(f"{store} is not the folder of a service: it has no service.db")
+    return ServiceDatabase(store)

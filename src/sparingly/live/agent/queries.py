@@ -110,6 +110,17 @@ class AgentQueries:
         found = [entry_of(entries[seq], settings, settings.game) for seq in when if seq in entries]
         return found, max(when.values(), default=since)
 
+    def events_since(self, since: int, limit: int) -> list[tuple[int, TicketEvent, Entry | None]]:
+        """What happened after an event, in order: its number, what it was, and the ticket as it stands now."""
+        settings, game = self._settings, self._settings.game
+        happened = select(journal).where(journal.c.seq > since).order_by(journal.c.seq).limit(limit)
+        with self._reading() as connection:
+            events = connection.execute(happened).all()
+            wanted = tickets.c.seq.in_({event.ticket for event in events})
+            rows = {row.seq: entry_of(row, settings, game) for row in connection.execute(select(tickets).where(wanted))}
+        told = (_event_of(event, settings.classes) for event in events)
+        return [(int(event.seq), one, rows.get(event.ticket)) for event, one in zip(events, told, strict=True)]
+
     def recent(self, limit: int) -> list[Entry]:
         with self._reading() as connection:
             return list(self._entries(connection, select(tickets).order_by(tickets.c.seq.desc()).limit(limit)))
@@ -150,10 +161,7 @@ class AgentQueries:
             seen = connection.execute(select(payloads).where(payloads.c.ticket == row.seq)).first()
             x = connection.execute(select(kept.c.x).where(kept.c.ticket == row.seq)).scalar()
             happened = select(journal).where(journal.c.ticket == row.seq).order_by(journal.c.seq)
-            events = [
-                TicketEvent(event.at, event.kind, event.expert, None if event.label is None else classes[event.label])
-                for event in connection.execute(happened)
-            ]
+            events = [_event_of(event, classes) for event in connection.execute(happened)]
         return TicketDetails(
             entry=entry_of(row, self._settings, self._settings.game),
             payload=None if seen is None else read_payload(seen),
@@ -208,6 +216,10 @@ class AgentQueries:
     def _entries(self, connection: Connection, query: Any) -> Iterator[Entry]:
         game = self._settings.game
         return (entry_of(row, self._settings, game) for row in connection.execute(query))
+
+
+def _event_of(event: Any, classes: Sequence[Label]) -> TicketEvent:
+    return TicketEvent(event.at, event.kind, event.expert, None if event.label is None else classes[event.label])
 
 
 def contains(text: str, dialect: str) -> ColumnElement[bool]:

@@ -150,6 +150,25 @@ class Client:
         """The labelled data, as "csv" or "parquet"."""
         return self._do(wire_format.export(self.agent, format))
 
+    def webhooks(self) -> list[dict[str, Any]]:
+        """The agent's webhooks, without their secrets, and how their messages fare; the token must be an admin's."""
+        return self._do(wire_format.webhooks(self.agent))
+
+    def add_webhook(self, url: str, events: Sequence[str] | None = None) -> dict[str, Any]:
+        """Tell an address what happens to tickets; `["secret"]`, which signs the messages, is told this once."""
+        return self._do(wire_format.add_webhook(self.agent, url, events))
+
+    def remove_webhook(self, webhook_id: str) -> None:
+        self._do(wire_format.remove_webhook(self.agent, webhook_id))
+
+    def dead_letters(self, webhook_id: str) -> list[dict[str, Any]]:
+        """The messages of a webhook that were given up."""
+        return self._do(wire_format.dead_letters(self.agent, webhook_id))
+
+    def resend(self, webhook_id: str, messages: Sequence[str] | None = None) -> int:
+        """Send messages again that were given up, all of them if none is named; how many there are."""
+        return self._do(wire_format.resend(self.agent, webhook_id, messages))
+
     def close(self) -> None:
         self._http.close()
 
@@ -254,6 +273,21 @@ class AsyncClient:
 
     async def export(self, format: str = "csv") -> bytes:
         return await self._do(wire_format.export(self.agent, format))
+
+    async def webhooks(self) -> list[dict[str, Any]]:
+        return await self._do(wire_format.webhooks(self.agent))
+
+    async def add_webhook(self, url: str, events: Sequence[str] | None = None) -> dict[str, Any]:
+        return await self._do(wire_format.add_webhook(self.agent, url, events))
+
+    async def remove_webhook(self, webhook_id: str) -> None:
+        await self._do(wire_format.remove_webhook(self.agent, webhook_id))
+
+    async def dead_letters(self, webhook_id: str) -> list[dict[str, Any]]:
+        return await self._do(wire_format.dead_letters(self.agent, webhook_id))
+
+    async def resend(self, webhook_id: str, messages: Sequence[str] | None = None) -> int:
+        return await self._do(wire_format.resend(self.agent, webhook_id, messages))
 
     async def close(self) -> None:
         await self._http.aclose()

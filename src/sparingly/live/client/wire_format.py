@@ -169,6 +169,32 @@ def export(agent: str, format: str) -> Call[bytes]:
     return Call("GET", f"{_at(agent)}/export?format={quote(format, safe='')}", bytes, is_raw=True)
 
 
+def webhooks(agent: str) -> Call[list[dict[str, Any]]]:
+    return Call("GET", f"{_at(agent)}/webhooks", lambda reply: list(reply["webhooks"]))
+
+
+def add_webhook(agent: str, url: str, events: Sequence[str] | None) -> Call[dict[str, Any]]:
+    """A repeated attempt may register the address twice: each has an id and a secret of its own."""
+    body = {"url": url} if events is None else {"url": url, "events": list(events)}
+    return Call("POST", f"{_at(agent)}/webhooks", dict, body)
+
+
+def remove_webhook(agent: str, webhook: str) -> Call[None]:
+    return Call("DELETE", f"{_at(agent)}/webhooks/{quote(webhook, safe='')}", lambda reply: None)
+
+
+def dead_letters(agent: str, webhook: str) -> Call[list[dict[str, Any]]]:
+    path = f"{_at(agent)}/webhooks/{quote(webhook, safe='')}/dead"
+    return Call("GET", path, lambda reply: list(reply["messages"]))
+
+
+def resend(agent: str, webhook: str, messages: Sequence[str] | None) -> Call[int]:
+    body = {} if messages is None else {"messages": list(messages)}
+    return Call(
+        "POST", f"{_at(agent)}/webhooks/{quote(webhook, safe='')}/resend", lambda reply: int(reply["resent"]), body
+    )
+
+
 def refusal(status: int, text: str) -> Exception:
     """The error that the agent itself would have raised."""
     try:

@@ -19,6 +19,8 @@ from sparingly.live.service.service_database import (
     label_studio_annotations,
     label_studio_projects,
     tokens,
+    webhook_messages,
+    webhooks,
 )
 
 NAME = r"[a-z][a-z0-9_]{0,39}"
@@ -169,10 +171,12 @@ class AgentRegistry:
         self.read_at = -STALE
 
     def forget(self, name: str) -> None:
-        """Take a deleted agent from the list, and with it what Label Studio told of it."""
+        """Take a deleted agent from the list, and with it what Label Studio told of it, and its webhooks."""
         with self._database.locked() as connection:
             file = select(agents.c.file).where(agents.c.name == name).scalar_subquery()
-            for table in (label_studio_projects, label_studio_annotations):
+            own = select(webhooks.c.id).where(webhooks.c.agent == file)
+            connection.execute(delete(webhook_messages).where(webhook_messages.c.webhook.in_(own)))
+            for table in (label_studio_projects, label_studio_annotations, webhooks):
                 connection.execute(delete(table).where(table.c.agent == file))
             connection.execute(delete(agents).where(agents.c.name == name, agents.c.state == DELETED))
         self.read_at = -STALE

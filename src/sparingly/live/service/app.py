@@ -20,6 +20,7 @@ from sparingly.live.service.routes import (
     page_routes,
     reading_routes,
     ticket_routes,
+    webhook_routes,
 )
 from sparingly.live.service.service import Service
 from sparingly.live.service.service_limits import ServiceLimits
@@ -64,8 +65,8 @@ def create_app(
     )
     app.state.service = service
     error_responses.install(app)
-    ours = (observing_routes, answering_routes, reading_routes, ticket_routes, admin_routes, health_routes, page_routes)
-    for routes in ours:
+    ours = (observing_routes, answering_routes, reading_routes, ticket_routes, admin_routes, webhook_routes)
+    for routes in (*ours, health_routes, page_routes):
         # As they are: an included router takes part of each call's time anew, a fifth of a single observation's.
         app.router.routes.extend(routes.router.routes)
     for router in routers:

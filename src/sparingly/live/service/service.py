@@ -31,6 +31,10 @@ from sparingly.live.service.service_database import ServiceDatabase
 from sparingly.live.service.service_limits import ServiceLimits
 from sparingly.live.service.web.events import Events
 from sparingly.live.service.web.metrics import Metrics
+from sparingly.live.service.webhooks.webhook_dispatcher import WebhookDispatcher
+from sparingly.live.service.webhooks.webhook_outbox import WebhookOutbox
+from sparingly.live.service.webhooks.webhook_sender import WebhookSender
+from sparingly.live.service.webhooks.webhook_targets import TargetRule
 from sparingly.live.store.connection_pool import THREADS
 
 P = ParamSpec("P")
@@ -48,9 +52,11 @@ class Service:
         secure_cookie: bool = True,
         retention_days: float | None = None,
         machines: Sequence[MachineExpert] = (),
+        webhook_networks: Sequence[str] = (),
     ) -> None:
         self.limits = limits or ServiceLimits()
         self.secure_cookie = secure_cookie
+        self.webhook_rule = TargetRule(webhook_networks)
         self.database = ServiceDatabase(place)
         self.tokens = Tokens(self.database)
         self.sessions = Sessions(self.database, self.tokens)
@@ -64,6 +70,10 @@ class Service:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
         self.readiness = Readiness(self.database, self.agents)
         self._retention_days = checked_retention(retention_days)
+        self.webhooks = WebhookOutbox(self.database)
+        self._dispatcher = WebhookDispatcher(
+            self.webhooks, WebhookSender(self.webhook_rule), self.agents.get, self.dashboard_cache.alerts
+        )
         self._housekeeping = Housekeeping(
             {self._copy_audit_lines: 1.0, self.agents.finish_changes: 1.0, self._apply_retention: 60.0}
         )
@@ -95,6 +105,7 @@ class Service:
     def close(self) -> None:
         self.events.stop()
         self._threads.shutdown(wait=True)
+        self._dispatcher.stop()
         self._housekeeping.stop()
         self._copy_audit_lines()
         self.agents.close()

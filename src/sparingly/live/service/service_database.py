@@ -120,6 +120,44 @@ label_studio_annotations = Table(
 )
 """The annotations that an agent's labels come from, so that a deleted one can be unlearned."""
 
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("agent", Text, nullable=False, index=True),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("events", Text, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("alerts", Text, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("retry_at", Double, nullable=False),
+    Column("error", Text),
+    Column("arrived", Double),
+    Column("holder", Text),
+    Column("until", Double, nullable=False),
+)
+"""Who is told what became of an agent's tickets: up to which event of the journal messages were made (`position`), the
+alerts that were told, and which process sends them until when. `agent` is the name of the agent's file or schema."""
+
+webhook_messages = Table(
+    "webhook_messages",
+    metadata,
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("webhook", Text, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", Double, nullable=False),
+    Column("error", Text),
+    Index("webhook_messages_due", "webhook", "state", "seq"),
+)
+"""Messages that have not arrived yet, and those that were given up."""
+
 
 def _limit_tokens(connection: Connection) -> None:
     """Version 2: a token may be limited to agents (a JSON list of names) and in time."""
@@ -141,7 +179,12 @@ def _remember_annotations(connection: Connection) -> None:
     metadata.create_all(connection, tables=[label_studio_projects, label_studio_annotations])
 
 
-MIGRATIONS = Migrations(_limit_tokens, _add_sources_and_states, _remember_annotations)
+def _add_webhooks(connection: Connection) -> None:
+    """Version 5: webhooks, and their messages until these have arrived."""
+    metadata.create_all(connection, tables=[webhooks, webhook_messages])
+
+
+MIGRATIONS = Migrations(_limit_tokens, _add_sources_and_states, _remember_annotations, _add_webhooks)
 """A migration goes here, at the end, and the tables above are changed with it."""
 
 

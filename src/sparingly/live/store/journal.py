@@ -20,8 +20,10 @@ OBSERVED, CORRECTED, REOPENED, ERASED, TAUGHT = "observed", "corrected", "reopen
 NOT_ASKED = "not asked"
 CLASS_ADDED = "class added"
 HEARD, PAID = "heard", "paid"
+ANNOUNCED, COSTS_SET = "announced", "costs set"
 """The kinds of event; the others are the statuses that they lead to. "heard": an expert who may be wrong has answered,
-or has not, and the strategy has decided again; "paid": a call came too late for that, and was paid."""
+or has not, and the strategy has decided again; "paid": a call came too late for that, and was paid; "announced": a
+ticket that was held until there was a model is announced."""
 
 ADDED_CLASSES = "added_classes"
 """The key of the classes that were added in the table `meta`."""

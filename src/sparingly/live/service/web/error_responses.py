@@ -16,12 +16,14 @@ from sparingly.live.service.agent_registry import UnknownAgentError
 from sparingly.live.service.auth.tokens import ADMIN
 from sparingly.live.service.page.templates import is_for_people, render
 from sparingly.live.service.web.logs import request_id
+from sparingly.live.service.webhooks.webhook_outbox import UnknownWebhookError
 
 log = logging.getLogger(__name__)
 
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (UnknownTicketError, 404),
     (UnknownAgentError, 404),
+    (UnknownWebhookError, 404),
     (ConflictError, 409),
     (AgentError, 422),
 )
