@@ -49,6 +49,7 @@ def create(
     horizon: Horizon = None,
     audit_rate: Annotated[float, typer.Option(help="The share of questions asked at random.")] = 0.0,
     retention_days: Annotated[float | None, typer.Option(help="Days after which payloads are erased.")] = None,
+    hold: Annotated[bool, typer.Option("--hold", help="Announce nothing before there is a model.")] = False,
 ) -> None:
     """Make an agent."""
     from sparingly.live.agent.agent import Agent
@@ -71,6 +72,7 @@ def create(
         horizon=horizon,
         audit_rate=audit_rate,
         retention_days=retention_days,
+        hold=hold,
     )
     typer.echo(f"{place}: {len(made.classes)} classes, strategy {made.settings.strategy}")
     made.close()
@@ -156,6 +158,26 @@ def add_class(
     with Agent.open(place) as opened:
         opened.add_class(label, cost=cost)
         typer.echo(f"{place}: {len(opened.classes)} classes")
+
+
+@agent.command("set-costs")
+def set_costs(
+    place: ServedPlace,
+    cost: Cost = None,
+    costs: Costs = None,
+    query_cost: Annotated[float | None, typer.Option(help="What a question costs; as it is if left out.")] = None,
+    token: Token = None,
+) -> None:
+    """Change what mistakes or questions cost; the agent decides so from now on.
+
+    The agent is a file, a database, or one of a running service: http://127.0.0.1:8000/NAME.
+    """
+    given = stated_costs(costs, cost)
+    if given is None and query_cost is None:
+        raise ValueError("say what is to change: --cost, --costs or --query-cost")
+    with _opened(place, token) as opened:
+        opened.set_costs(given, query_cost=query_cost)
+    typer.echo(f"{place}: the costs are set")
 
 
 @agent.command()

@@ -61,6 +61,7 @@ def serve(
     max_cost: MaxCost = None,
     horizon: Horizon = None,
     seed: Annotated[int, typer.Option(help="The seed of the first agent's strategy.")] = 0,
+    hold: Annotated[bool, typer.Option("--hold", help="Announce nothing before there is a model.")] = False,
     reveal: Annotated[str, typer.Option(help="When people see the agent's guess: after, before, never.")] = "after",
     store: Place = STORE,
     host: Annotated[str, typer.Option(help="The address to listen on; only this machine by default.")] = "127.0.0.1",
@@ -122,7 +123,7 @@ def serve(
     }
     chosen |= {"costs": stated_costs(costs, cost), "max_open": max_open, "max_per_day": max_per_day, "seed": seed}
     chosen |= {"max_per_hour": max_per_hour, "max_total": max_total, "max_cost": max_cost, "horizon": horizon}
-    chosen["experts"] = experts or None
+    chosen |= {"experts": experts or None, "hold": hold}
     with service.database.starting():
         server.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], chosen)
         service.agents.open_all()

@@ -139,6 +139,19 @@ class Game:
             self._experts,
         )
 
+    def with_costs(self, costs: ArrayLike) -> Game:
+        """This game with other costs, [action, outcome]: what is shown, and the names, stay.
+
+        >>> from sparingly.games import label_efficient
+        >>> game = label_efficient(2, costs=[[0, 5], [1, 0]], query_cost=0.5)
+        >>> label_efficient(2).with_costs([[0, 5], [1, 0], [0.5, 0.5]]) == game
+        True
+        """
+        changed = cost_matrix(costs)
+        if changed.shape != self._costs.shape:
+            raise ValueError(f"costs have the shape {changed.shape}, not {self._costs.shape}: one row an action")
+        return Game(changed, self._feedback, self._actions, self._outcomes, self._experts)
+
     def of_first_classes(self, n: int) -> Game:
         """This label-efficient game with only its first n classes.
 

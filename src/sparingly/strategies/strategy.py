@@ -21,6 +21,7 @@ from sparingly.learning.determinism import one_thread
 from sparingly.strategies.checks import check_finite, checked_outcomes, checked_shape
 from sparingly.strategies.decision import Decision as Decision
 from sparingly.strategies.decision import Why as Why
+from sparingly.strategies.forecast import Forecast
 
 STATE_VERSION = 1
 
@@ -167,6 +168,10 @@ class Strategy(abc.ABC):
             f"strategy {self.name} cannot take on class {game.outcomes[-1]!r}: make it anew with all classes"
         )
 
+    def _set_costs(self, game: Game) -> None:
+        """Go on with a game that has other costs and is else the same; `self.game` is still the old one."""
+        raise ValueError(f"strategy {self.name} cannot change its costs: make it anew, and teach it the labels")
+
     def _forgo(self, x: Tensor) -> None:  # noqa: B027
         """Called for a question that is not asked; for a strategy that counts on answers to come."""
 
@@ -203,6 +208,11 @@ class Strategy(abc.ABC):
     @property
     def n_features(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether there is a model yet: before, an announcement is a guess."""
+        return self.generation > 0 and self.n_labels + self.n_taught > 0
 
     def assess(self, X: ArrayLike | Tensor) -> Assessment:
         """Estimates for a block of observations `[block, *shape]`; changes nothing."""
@@ -329,6 +339,20 @@ class Strategy(abc.ABC):
         grown.generation += 1
         self.__dict__.update(grown.__dict__)
 
+    def set_costs(self, costs: ArrayLike) -> None:
+        """Go on with other costs, [action, outcome]; nothing that was learned about the outcomes is lost.
+
+        The strategy decides with them from now on, after one update. One that cannot says why, and is unchanged.
+        """
+        game, changed = self.game.with_costs(costs), copy.deepcopy(self)
+        with torch.no_grad():
+            changed._set_costs(game)
+        changed.game = game
+        changed.generation += 1
+        self.__dict__.update(changed.__dict__)
+        self._due = True
+        self._update()
+
     def forgo(self, x: ArrayLike | Tensor) -> None:
         """Know that a question which was decided on is not asked, so that no answer to it will come."""
         self._forgo(self._block(np.asarray(x)[None] if not isinstance(x, Tensor) else x[None])[0])
@@ -336,6 +360,10 @@ class Strategy(abc.ABC):
     def advance(self, rounds: int) -> None:
         """Move the clock by rounds that another copy of this strategy decided."""
         self.clock += rounds
+
+    def forecast(self) -> Forecast | None:
+        """How far more labels would lower the cost of announcements; None if it cannot tell."""
+        return None
 
     def freeze(self) -> Self:
         """Leave every update that falls due to another copy; this one goes on deciding and keeping symbols."""

@@ -11,7 +11,10 @@ import sparingly as sp
 pytest.importorskip("playwright")
 from playwright.sync_api import expect
 
+from sparingly.live.service.webhooks.webhook_outbox import Message
+from tests.live.served import Served
 from tests.live.service.browsing import eventually, needs_browser, violations
+from tests.live.service.receiver import receiving
 
 pytestmark = needs_browser
 
@@ -144,6 +147,53 @@ def test_a_ticket_tells_which_experts_were_asked_and_the_dashboard_their_bill(se
     expect(page.locator("#asked")).to_have_text("Asked: gpt, then human; paid for calls: 0.01.")
     page.get_by_role("link", name="Dashboard").click()
     expect(page.locator("#bill li")).to_have_text(["human1.00", "gpt0.01"])
+
+
+def test_costs_of_a_living_agent_are_edited_and_webhooks_added(tmp_path, browser):
+    served = Served(str(tmp_path / "store"), webhook_networks=["127.0.0.0/8"])
+    made = {"classes": ["ham", "spam"], "n_features": 3, "strategy": "sparing", "training": "inline"}
+    agent = served.service.agents.create("mails", **made)
+    with receiving() as receiver, served.on_a_socket() as url, browser.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{url}/agents/mails/settings")
+        page.get_by_label("Token").fill(served.tokens["admin"])
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url("**/agents/**")
+        page.goto(f"{url}/agents/mails/settings")
+        page.get_by_label("Announced spam, true ham").fill("5")
+        page.get_by_label("A question costs").fill("0.5")
+        reading = page.locator("#reading li")
+        expect(reading.nth(1)).to_have_text("Saying “spam” when it is “ham” costs 5, as much as 10 questions.")
+        page.get_by_role("button", name="Save the costs").click()
+        expect(page.locator("#done")).to_contain_text("The costs are saved")
+        assert agent.settings.costs == ((0, 1), (5, 0), (0.5, 0.5))
+        page.get_by_label("Address").fill("http://10.0.0.1/")
+        page.get_by_role("button", name="Add the webhook").click()
+        expect(page.get_by_role("alert")).to_contain_text("not public")
+        receiver.status = lambda body: 204 if body["event"] == "test" else 410
+        page.get_by_label("Address").fill(receiver.url)
+        page.get_by_label("alerts").uncheck()
+        page.get_by_role("button", name="Add the webhook").click()
+        expect(page.locator("#webhook-secret")).to_have_text(re.compile("whsec_"))
+        secret = page.locator("#webhook-secret").inner_text()
+        page.get_by_role("button", name="Test", exact=False).click()
+        eventually(page, lambda: [one["event"] for one in receiver.bodies(secret)] == ["test"])
+        hook = served.service.webhooks.of_agent("mails")[0].id
+        message = Message("event 1", "answered", 1.0, {"ticket": {"id": "mail/7"}})
+        served.service.webhooks.add(hook, [message], 0, None)
+        number = served.service.webhooks.due(hook, 1)[0].seq
+        served.service.webhooks.note(
+            hook, [], {number: {"state": "dead", "error": "it answered 410", "attempts": 5}}, {}
+        )
+        page.reload()
+        page.get_by_role("button", name="that were given up").click()
+        expect(page.locator("#dead-letters li").first).to_have_text("answered mail/7: it answered 410, 5 times")
+        assert violations(page) == []
+        receiver.status = 200
+        page.get_by_role("button", name="Send all of them again").click()
+        eventually(page, lambda: len(receiver.bodies(secret)) == 2)
+        confirm(page, f"Remove {receiver.url}", "Remove http")
+        expect(page.locator("#webhooks")).to_have_text("Nobody is told yet.")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -32,6 +32,7 @@ from sparingly.live.agent.runtime import AgentRuntime
 from sparingly.live.agent.ticket_lifecycle import closed
 from sparingly.live.agent.ticket_records import (
     CONSULTING,
+    HELD,
     OPEN,
     SKIPPED,
     UNKNOWN,
@@ -107,6 +108,9 @@ class Agent:
         Days after which payloads are erased; never when left out.
     descriptions
         What classes mean, texts by the classes' names, for people who answer.
+    hold
+        Whether nothing is announced before there is a model: such tickets are "held", without a prediction, and
+        announced as soon as there is one.
     clock
         The time in seconds; another one for tests.
     busy_timeout
@@ -154,6 +158,7 @@ class Agent:
         keep: int = 20_000,
         retention_days: float | None = None,
         descriptions: Mapping[Any, str] | None = None,
+        hold: bool = False,
         clock: Callable[[], float] = time.time,
         busy_timeout: float | None = None,
     ) -> None:
@@ -179,6 +184,7 @@ class Agent:
             keep=keep,
             retention_days=retention_days,
             descriptions=descriptions,
+            hold=hold,
         )
         if not backend_of(path).exists():
             Store.create(path, settings, state=None if instance is None else Learner(instance).state())
@@ -296,6 +302,21 @@ class Agent:
         """
         self._runtime.add_class(label, cost, expert, audit)
 
+    def set_costs(
+        self,
+        costs: Any = None,
+        *,
+        query_cost: float | None = None,
+        expert: str | None = None,
+        audit: AuditLine | None = None,
+    ) -> None:
+        """Change what mistakes cost, in any form that `Agent` takes, or what a question does.
+
+        It decides with them from now on; what it has learned of the classes stays. The strategy must be one that can:
+        "sparing". Statistics are at today's costs, also those of what happened before.
+        """
+        self._runtime.set_costs(costs, query_cost, expert, audit)
+
     def allow_new_classes(self, people: Sequence[str], *, audit: AuditLine | None = None) -> None:
         """Say whose answers may name new classes, besides admins': people by name, or `["*"]` for everyone's."""
         self._runtime.change_settings({"may_add_classes": checked_people(people)}, audit)
@@ -387,7 +408,9 @@ class Agent:
 
     def wait(self, ticket_id: str, timeout: float | None = None, *, for_people: bool = True) -> Entry:
         """One ticket once nobody, or no machine, is asked about it any more, or as it stands when the time is over."""
-        return self._runtime.queries.wait(ticket_id, timeout, (OPEN, CONSULTING) if for_people else (CONSULTING,))
+        return self._runtime.queries.wait(
+            ticket_id, timeout, (OPEN, CONSULTING, HELD) if for_people else (CONSULTING, HELD)
+        )
 
     def history(self, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """Every ticket in order, as it stands now; `after` and `limit` to read it in pieces."""
@@ -400,6 +423,10 @@ class Agent:
     def recent(self, limit: int) -> list[Entry]:
         """The last tickets, newest first."""
         return self._runtime.queries.recent(limit)
+
+    def announce_held(self) -> None:
+        """Announce tickets that were held, if there is a model by now; calls that observe or answer do so, too."""
+        self._runtime.announce_held()
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write the labelled observations to a .csv or .parquet file; returns how many there are."""
@@ -415,7 +442,7 @@ class Agent:
 
     def stats(self) -> Statistics:
         """How it is doing: counts, costs, and how often its announcements are right."""
-        return self._runtime.queries.stats()
+        return self._runtime.stats()
 
     def over_time(self, points: int = 50) -> list[Statistics]:
         """The statistics up to each of so many points of its life."""

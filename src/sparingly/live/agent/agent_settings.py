@@ -87,6 +87,11 @@ class AgentSettings:
     """What classes mean, by name."""
     added: int = 0
     """How many of the classes were added after it was made; they are the last."""
+    first_costs: tuple[tuple[float, ...], ...] | None = None
+    """The costs that it was made with, [action, class], if they were changed since."""
+    cost_changes: int = 0
+    hold: bool = False
+    """Whether nothing is announced before there is a model."""
     may_add_classes: tuple[str, ...] = ()
     """Who may add classes besides admins: people's names, or "*"."""
 
@@ -111,11 +116,13 @@ class AgentSettings:
 
     @property
     def original(self) -> AgentSettings:
-        """The settings with the classes that the agent was made with."""
-        if not self.added:
-            return self
-        n = len(self.classes) - self.added
-        return self.with_game(self.classes[:n], self.game.of_first_classes(n))
+        """The settings with the classes and costs that the agent was made with."""
+        n, game = len(self.classes) - self.added, self.game
+        if self.added:
+            game = game.of_first_classes(n)
+        if self.first_costs is not None:
+            game = game.with_costs(self.first_costs)
+        return self if game is self.game else self.with_game(self.classes[:n], game)
 
     def with_game(self, classes: Sequence[Label], game: Game) -> AgentSettings:
         """The settings with other classes, and the game that has them."""
@@ -168,7 +175,7 @@ class AgentSettings:
         mine = self.original if self.added and len(other.classes) < len(self.classes) else self
         for name in ("classes", "costs", "feedback", "strategy", "options", "seed", "audit_rate", "horizon", "experts"):
             ours, theirs = getattr(mine, name), getattr(other, name)
-            if ours != theirs:
+            if ours != theirs and not (name == "costs" and theirs == self.original.costs):
                 return f"{name} is {_listed(ours)}, not {_listed(theirs)}"
         rows_differ = _rows_differ(self, other)
         if rows_differ is not None:
@@ -201,6 +208,7 @@ def made_settings(
     keep: int,
     retention_days: float | None,
     descriptions: Mapping[Any, str] | None,
+    hold: bool,
 ) -> AgentSettings:
     """The settings of a new agent; the parameters are those of `Agent`."""
     instance = strategy if isinstance(strategy, Strategy) else None
@@ -214,7 +222,8 @@ def made_settings(
         game = game_with(experts, names, costs, query_cost, game or instance)
     if game is None:
         game = _game(names, costs, query_cost) if instance is None else instance.game
-    _check_game(game, names, costs, query_cost, instance)
+    check_game(game, names)
+    _check_instance(game, names, costs, query_cost, instance)
     plain = _plain(instance.made_with if instance is not None else options or {})
     if plain is None and instance is None:
         raise AgentError(f"options is {options!r}: it must be plain values")
@@ -244,6 +253,7 @@ def made_settings(
         horizon=horizon,
         encoder=None if encoder is None else encoder.name,
         descriptions=described_classes(descriptions, names),
+        hold=bool(hold),
     ).with_schema(stated)
     vars(settings)["game"] = game  # the cached property would make the same game again
     _check_horizon(settings, instance)
@@ -373,7 +383,8 @@ def _game(classes: Sequence[Label], costs: Any, query_cost: float) -> Game:
         raise AgentError(str(error)) from None
 
 
-def _check_game(game: Game, classes: Sequence[Label], costs: Any, query_cost: float, instance: Strategy | None) -> None:
+def check_game(game: Game, classes: Sequence[Label]) -> None:
+    """An agent can play this game."""
     if not game.is_label_efficient:
         raise AgentError("an agent needs a game whose first actions announce the classes and whose others ask")
     if game.n_outcomes != len(classes):
@@ -382,6 +393,11 @@ def _check_game(game: Game, classes: Sequence[Label], costs: Any, query_cost: fl
         check_prices(game)
     except ValueError as error:
         raise AgentError(str(error)) from None
+
+
+def _check_instance(
+    game: Game, classes: Sequence[Label], costs: Any, query_cost: float, instance: Strategy | None
+) -> None:
     if instance is not None and instance.game != game:
         raise AgentError("the strategy plays another game than the one given")
     if instance is not None and costs is not None and (_game(classes, costs, query_cost).costs != game.costs).any():

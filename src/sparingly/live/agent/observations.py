@@ -24,6 +24,7 @@ from sparingly.live.agent.ticket_lifecycle import labelling_action
 from sparingly.live.agent.ticket_records import (
     ANNOUNCED,
     CONSULTING,
+    HELD,
     OPEN,
     Label,
     Payload,
@@ -185,7 +186,8 @@ def tickets_of(
 def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:
     """The ticket that a row of the table holds."""
     told = {**reasons_of(row, classes), "status": row.status, "asked": asked_of(row)}
-    return Ticket(row.id, classes[row.prediction], bool(row.asks), row.action, **told)
+    prediction = None if row.status == HELD else classes[row.prediction]
+    return Ticket(row.id, prediction, bool(row.asks), row.action, **told)
 
 
 def write(connection: Connection, new: Sequence[Observation], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -209,8 +211,9 @@ def decide(
     new: Sequence[Observation],
     spending: Spending,
     decisions_on: Callable[[Sequence[Vector]], list[Decision]],
+    holds: bool = False,
 ) -> list[Any]:
-    """Decide on new observations and write their tickets; returns the rows."""
+    """Decide on new observations and write their tickets; returns the rows. `holds` if nothing is to be announced."""
     if not new:
         return []
     decisions = decisions_on([o.x for o in new])
@@ -218,13 +221,13 @@ def decide(
     allowance = QuestionAllowance.at(connection, settings, spending, now) if limited else None
     question = labelling_action(settings.game) if settings.audit_rate else 0
     made = [
-        ticket_row(head + 1 + i, now, o, decision, settings, allowance, question)
+        ticket_row(head + 1 + i, now, o, decision, settings, allowance, question, holds=holds)
         for i, (o, decision) in enumerate(zip(new, decisions, strict=True))
     ]
     write(connection, new, made)
     if settings.machine_actions:
         calls.add(connection, [row for row in made if row["status"] == CONSULTING], settings)
-    refused = [row for row in made if row["wanted"] and row["status"] == ANNOUNCED]
+    refused = [row for row in made if row["wanted"] and row["status"] in (ANNOUNCED, HELD)]
     next_seq = head + 1 + len(made)
     journal.append(
         connection,
@@ -245,6 +248,7 @@ def ticket_row(
     allowance: QuestionAllowance | None,
     question: int,
     asked: Sequence[str] = (),
+    holds: bool = False,
 ) -> dict[str, Any]:
     """The row of a ticket: what the strategy decided, within the limits, and the chance it had to be asked.
 
@@ -265,6 +269,9 @@ def ticket_row(
         priority, refusal = allowance.judge(decision, settings, action) if asks else allowance.pass_over()
     if refusal is not None:
         asks, action, why = False, decision.prediction, f"{why}; not asked, for {refusal}"
+    is_held = holds and not asks and not consults
+    if is_held:
+        why = f"held: nothing learned yet{'' if refusal is None else f'; not asked, for {refusal}'}"
     return {
         "seq": seq,
         "id": observation.id if observation.id is not None else f"t.{seq}",
@@ -274,12 +281,12 @@ def ticket_row(
         "prediction": decision.prediction,
         "asks": asks,
         "wanted": decision.asks or audit,
-        "chance": _chance(decision, settings),
-        "audit": audit or numbers.get("audit") is True,
+        "chance": None if holds else _chance(decision, settings),
+        "audit": not holds and (audit or numbers.get("audit") is True),
         "why": why,
-        **reasons_columns(numbers, decision.probabilities),
+        **reasons_columns(numbers, None if is_held else decision.probabilities),
         "priority": priority,
-        "status": CONSULTING if consults else OPEN if asks else ANNOUNCED,
+        "status": CONSULTING if consults else OPEN if asks else HELD if is_held else ANNOUNCED,
         "asked": calls.asked_names(settings.game, action, asked) if settings.experts else None,
     }
 

@@ -16,11 +16,13 @@ from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.ticket_records import (
     ANSWERED,
+    HELD,
     OPEN,
     Answered,
     Entry,
     ExpertCall,
     Label,
+    Outlook,
     Statistics,
     Ticket,
     TicketDetails,
@@ -29,12 +31,14 @@ from sparingly.live.agent.ticket_records import (
     read_payload,
 )
 from sparingly.live.consultation import calls
+from sparingly.live.statistics.outlook import outlook
 from sparingly.live.statistics.performance import over_time, statistics
 from sparingly.live.statistics.ticket_counts import TicketCounts
 from sparingly.live.store.journal import vector
 from sparingly.live.store.store import Store
 from sparingly.live.store.tables import journal, payloads, tickets
 from sparingly.live.store.tables import observations as kept
+from sparingly.strategies.forecast import Forecast
 
 
 class AgentQueries:
@@ -183,6 +187,14 @@ class AgentQueries:
             called = calls.bill(connection) if self._settings.experts else {}
         return statistics(self._ticket_counts, self._settings.game, called)
 
+    def outlook(self, forecast: Forecast | None) -> Outlook | None:
+        """What asking on would save, by a strategy's forecast and the pace of the last tickets."""
+        if forecast is None:
+            return None
+        last = select(tickets.c.at, tickets.c.asks).order_by(tickets.c.seq.desc()).limit(1000)
+        with self._reading() as connection:
+            return outlook(forecast, [(row.at, bool(row.asks)) for row in connection.execute(last)][::-1])
+
     def over_time(self, points: int) -> list[Statistics]:
         with self._reading() as connection:
             self._ticket_counts.update(connection)
@@ -246,7 +258,7 @@ def entry_of(row: Any, settings: AgentSettings, game: Game) -> Entry:
         label = str(game.symbols(asked)[row.symbol])
     return Entry(
         id=row.id,
-        prediction=settings.classes[row.prediction],
+        prediction=None if row.status == HELD else settings.classes[row.prediction],
         asks=bool(row.asks),
         action=row.action,
         label=label,

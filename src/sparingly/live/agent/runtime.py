@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,13 +25,13 @@ from sparingly.live.agent.features import Schema
 from sparingly.live.agent.observations import Observation, ObserveCall
 from sparingly.live.agent.pacing import Spending
 from sparingly.live.agent.queries import AgentQueries
-from sparingly.live.agent.ticket_records import CONSULTING, Label, Ticket
+from sparingly.live.agent.ticket_records import CONSULTING, Label, Statistics, Ticket
 from sparingly.live.consultation.heard_answers import hear_person
 from sparingly.live.model.exported_model import write_model
 from sparingly.live.store import audit_outbox, erasure
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.store import Store
-from sparingly.live.training import added_classes
+from sparingly.live.training import added_classes, changed_costs, held_tickets
 from sparingly.live.training.background import choose_decider
 from sparingly.live.training.decider import Decider
 from sparingly.strategies.strategy import Strategy
@@ -83,6 +84,8 @@ class AgentRuntime:
         self.has_audit_lines = True
         self._retained_at = float("-inf")
         self.spending = Spending()
+        self._may_hold = store.settings.hold
+        """Whether there may be tickets that were held until there is a model."""
         self.wake_consultation: Callable[[], None] = _nobody
         """Called when experts may be to be called."""
         self.queue: BatchingQueue[ObserveCall, list[Ticket]] = BatchingQueue(self._serve, self.lock)
@@ -124,6 +127,12 @@ class AgentRuntime:
     @property
     def is_closed(self) -> bool:
         return self._closed is not None
+
+    def stats(self) -> Statistics:
+        """How the agent is doing, and what asking on would save."""
+        strategy = None if self._decider is None else self._decider.current
+        forecast = None if strategy is None else strategy.forecast()
+        return replace(self.queries.stats(), outlook=self.queries.outlook(forecast))
 
     def rollback_decider(self) -> None:
         """A transaction with decisions has failed."""
@@ -259,6 +268,25 @@ class AgentRuntime:
             if settings.shape is not None:
                 self._learn(head)
 
+    def set_costs(self, costs: Any, query_cost: float | None, who: str | None, audit: AuditLine | None) -> None:
+        """Go on with other costs."""
+        with self.lock:
+            self._check_open()
+            with self.writing() as connection:
+                before = self.store.settings
+                game = changed_costs.changed_game(before, costs, query_cost)
+                if game == before.game:
+                    return
+                changed_costs.check_takes(before, self._instance, game)
+                settings = changed_costs.write(connection, self.store, game, who, self.clock())
+                if audit is not None:
+                    audit_outbox.add(connection, audit, None, self.clock())
+                head = self.store.head(connection)
+            self.store.settings = settings
+            self.has_audit_lines |= audit is not None
+            if settings.shape is not None:
+                self._learn(head)
+
     def erase(self, ticket_ids: Sequence[str], audit: AuditLine | None) -> None:
         """Erase what tickets show of a person, unlearn it, and overwrite it on disk."""
         with self.lock:
@@ -330,6 +358,32 @@ class AgentRuntime:
             decider.rollback()
             log.warning("an answer was kept but not learned yet: %s", error)
         decider.keep_snapshot_if_due()
+        self.announce_held()
+
+    def _holds(self, decider: Decider) -> bool:
+        """Whether nothing is announced now, for want of a model."""
+        holds = self.store.settings.hold and not decider.strategy.has_learned
+        self._may_hold |= holds
+        return holds
+
+    def announce_held(self, most: int = 10**6) -> None:
+        """Announce what was held, if there is a model by now, in at most so many transactions."""
+        if not self._may_hold or self._decider is None:
+            return
+        with self.lock:
+            self._check_open()
+            for _ in range(most):
+                with self.store.writing() as connection:
+                    head = self.store.head(connection)
+                    self.decider.follow(connection, head)
+                    strategy = self.decider.strategy
+                    if not strategy.has_learned:
+                        return
+                    count = held_tickets.announce(connection, head, self.clock(), self.store.settings, strategy)
+                self.decider.commit(head + count)
+                if not count:
+                    self._may_hold = False
+                    return
 
     def _serve(self, calls: Sequence[ObserveCall]) -> list[list[Ticket] | BaseException]:
         """Decide on and write the observations of several calls in one transaction; an error fails its own call."""
@@ -346,7 +400,14 @@ class AgentRuntime:
                 there = observations.known(connection, requests)
                 accepted, errors = observations.accept(requests, there)
                 written = observations.decide(
-                    connection, head, self.clock(), self.store.settings, accepted, self.spending, decider.decide
+                    connection,
+                    head,
+                    self.clock(),
+                    self.store.settings,
+                    accepted,
+                    self.spending,
+                    decider.decide,
+                    self._holds(decider),
                 )
         except BaseException:
             decider.rollback()
@@ -355,6 +416,8 @@ class AgentRuntime:
         if self.store.settings.machine_actions and any(row.status == CONSULTING for row in written):
             self.wake_consultation()
         decider.keep_snapshot_if_due()
+        if self._may_hold:
+            self.announce_held(most=1)
         self._apply_retention_if_due()
         return observations.tickets_of(requests, errors, accepted, written, there, self.store.settings.classes)
 

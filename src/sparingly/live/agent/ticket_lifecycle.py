@@ -14,6 +14,7 @@ from sparingly.live.agent.ticket_records import (
     ANNOUNCED,
     ANSWERED,
     CONSULTING,
+    HELD,
     OPEN,
     SKIPPED,
     UNKNOWN,
@@ -115,7 +116,7 @@ def closed(connection: Connection, row: Any, status: str, expert: str | None, no
     """
     if row.status == status:
         return None
-    if row.status in (ANSWERED, WITHDRAWN) or (row.status in (ANNOUNCED, CONSULTING) and status != WITHDRAWN):
+    if row.status in (ANSWERED, WITHDRAWN) or (row.status in (ANNOUNCED, CONSULTING, HELD) and status != WITHDRAWN):
         raise ConflictError(f"ticket {row.id!r} is {row.status}: it cannot be {_CLOSED_AS[status]}")
     event = {"kind": status, "expert": expert}
     if status != WITHDRAWN:
@@ -142,7 +143,7 @@ def reopened(connection: Connection, row: Any, expert: str | None, now: float) -
         passes.c.ticket == row.seq if expert is None else and_(passes.c.ticket == row.seq, passes.c.expert == expert)
     )
     undone = connection.execute(delete(passes).where(skips)).rowcount
-    if row.status in (OPEN, ANNOUNCED) and not undone:
+    if row.status in (OPEN, ANNOUNCED, HELD) and not undone:
         return None
     event = {"kind": journal.REOPENED, "voids": voids, "expert": expert}
     columns = {"status": OPEN if row.asks else ANNOUNCED, "symbol": None, "label": None, "learned": None}

@@ -14,6 +14,8 @@ Label = str | int | float | bool
 ANNOUNCED, OPEN, ANSWERED = "announced", "open", "answered"
 CONSULTING = "consulting"
 """A machine was asked, and its answer is on the way: people are asked only if the agent says so then."""
+HELD = "held"
+"""Nothing is announced, since nothing is learned yet: the ticket is announced once there is a model."""
 SKIPPED, UNKNOWN, WITHDRAWN = "skipped", "unknown", "withdrawn"
 
 
@@ -55,7 +57,7 @@ class Ticket(TicketRecord):
     id
         The caller's own id, or one the agent made up.
     prediction
-        The announced class; for a question, the class the agent would have announced.
+        The announced class; for a question, the class the agent would have announced; None if the ticket is held.
     asks
         Whether a person is asked.
     action
@@ -67,8 +69,8 @@ class Ticket(TicketRecord):
     numbers
         The numbers of the reason, by name.
     status
-        "announced", "open" while a person is asked, or "consulting" while a machine is: the prediction is then what
-        would be announced if it did not answer.
+        "announced", "open" while a person is asked, "consulting" while a machine is (the prediction is then what
+        would be announced if it did not answer), or "held" until there is a model (`Agent(hold=True)`).
     asked
         Who was asked so far, in this order, where experts have names.
 
@@ -78,7 +80,7 @@ class Ticket(TicketRecord):
     """
 
     id: str
-    prediction: Label
+    prediction: Label | None
     asks: bool
     action: int
     why: str
@@ -119,10 +121,10 @@ class Question(TicketRecord):
 
 @dataclass(frozen=True, slots=True)
 class Entry(TicketRecord):
-    """One ticket as it stands: `label` is None while nobody has answered."""
+    """One ticket as it stands: `label` is None while nobody has answered, `prediction` while the ticket is held."""
 
     id: str
-    prediction: Label
+    prediction: Label | None
     asks: bool
     action: int
     label: Label | None
@@ -213,6 +215,39 @@ class Answered(TicketRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class Outlook(TicketRecord):
+    """What is to be expected of asking on: when one can stop; intervals are meant to hold 95 times in 100.
+
+    Attributes
+    ----------
+    questions, price
+        The next questions, and what they cost.
+    rounds
+        The observations that are expected to come.
+    saves, saves_low, saves_high
+        What the answers to these questions save in all of them.
+    per_day
+        Observations a day, as they came lately; None, as all that follows, in the first minutes.
+    stopping_costs, stopping_low, stopping_high
+        What announcements would cost more until tomorrow if nothing was asked from now on.
+    stopping_saves
+        What the questions until tomorrow would cost.
+    """
+
+    questions: int
+    price: float
+    rounds: int
+    saves: float
+    saves_low: float
+    saves_high: float
+    per_day: float | None = None
+    stopping_costs: float | None = None
+    stopping_low: float | None = None
+    stopping_high: float | None = None
+    stopping_saves: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics(TicketRecord):
     """How an agent is doing; what cannot be known is None, and estimates say how sure they are.
 
@@ -255,10 +290,14 @@ class Statistics(TicketRecord):
     """When the last of these observations came."""
     taught: int = 0
     """Labels that it was told without having asked: they cost nothing, and are in no other count."""
+    held: int = 0
+    """Tickets that are announced once there is a model."""
     consulting: int = 0
     """Tickets for which a machine's answer is on the way."""
     bill: dict[str, float] = field(default_factory=dict)
     """What each expert has cost, where experts have names; together the questions' cost."""
+    outlook: Outlook | None = None
+    """What the next questions will save, where the strategy can tell."""
 
 
 def checked_payload(given: Any) -> Payload | None:

@@ -150,6 +150,10 @@ class Client:
         """The labelled data, as "csv" or "parquet"."""
         return self._do(wire_format.export(self.agent, format))
 
+    def set_costs(self, costs: Any = None, *, query_cost: float | None = None) -> None:
+        """Change what mistakes, or a question, cost from now on; the token must be an admin's."""
+        self._do(wire_format.set_costs(self.agent, costs, query_cost, self.classes))
+
     def webhooks(self) -> list[dict[str, Any]]:
         """The agent's webhooks, without their secrets, and how their messages fare; the token must be an admin's."""
         return self._do(wire_format.webhooks(self.agent))
@@ -273,6 +277,10 @@ class AsyncClient:
 
     async def export(self, format: str = "csv") -> bytes:
         return await self._do(wire_format.export(self.agent, format))
+
+    async def set_costs(self, costs: Any = None, *, query_cost: float | None = None) -> None:
+        classes = await self._do(wire_format.classes(self.agent))
+        await self._do(wire_format.set_costs(self.agent, costs, query_cost, classes))
 
     async def webhooks(self) -> list[dict[str, Any]]:
         return await self._do(wire_format.webhooks(self.agent))

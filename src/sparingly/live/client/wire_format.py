@@ -14,13 +14,18 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
+import numpy as np
+
 from sparingly.encoders.fields import missing
 from sparingly.encoders.pictures import is_picture, picture_bytes
+from sparingly.games.costs import read_costs
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError, UnknownTicketError
 from sparingly.live.agent.ticket_records import (
     CONSULTING,
+    HELD,
     OPEN,
     Entry,
+    Outlook,
     Payload,
     Question,
     Reason,
@@ -67,7 +72,7 @@ class Polls:
 
     def goes_on(self, entry: Entry) -> bool:
         is_late = self._deadline is not None and time.monotonic() >= self._deadline
-        return entry.status in (OPEN, CONSULTING) and not is_late
+        return entry.status in (OPEN, CONSULTING, HELD) and not is_late
 
     def pause(self) -> float:
         """Seconds until the next look."""
@@ -156,7 +161,12 @@ def undo(agent: str, ticket: str) -> Call[Question]:
 
 
 def statistics(agent: str) -> Call[Statistics]:
-    return Call("GET", f"{_at(agent)}/statistics", lambda reply: Statistics(**reply))
+    return Call("GET", f"{_at(agent)}/statistics", _statistics)
+
+
+def _statistics(reply: Mapping[str, Any]) -> Statistics:
+    told = reply.get("outlook")
+    return Statistics(**{**reply, "outlook": None if told is None else Outlook(**told)})
 
 
 def history(agent: str, after: str | None) -> Call[tuple[list[Entry], str | None]]:
@@ -167,6 +177,22 @@ def history(agent: str, after: str | None) -> Call[tuple[list[Entry], str | None
 
 def export(agent: str, format: str) -> Call[bytes]:
     return Call("GET", f"{_at(agent)}/export?format={quote(format, safe='')}", bytes, is_raw=True)
+
+
+def set_costs(agent: str, costs: Any, query_cost: float | None, classes: Sequence[Any]) -> Call[None]:
+    """The costs in any form that an agent takes, as the records that differ from 1, and from 0 for what is right."""
+    try:
+        matrix = read_costs(costs, classes)
+    except ValueError as error:
+        raise AgentError(str(error)) from None
+    body: dict[str, Any] = {} if query_cost is None else {"query_cost": query_cost}
+    if matrix is not None:
+        body["costs"] = [
+            {"announced": classes[i], "true": classes[j], "cost": float(cost)}
+            for (i, j), cost in np.ndenumerate(matrix)
+            if cost != (i != j)
+        ]
+    return Call("PUT", f"{_at(agent)}/costs", lambda reply: None, body)
 
 
 def webhooks(agent: str) -> Call[list[dict[str, Any]]]:

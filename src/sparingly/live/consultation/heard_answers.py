@@ -14,7 +14,7 @@ from sparingly.live.agent import observations, ticket_lifecycle
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.observations import Observation
 from sparingly.live.agent.pacing import QuestionAllowance
-from sparingly.live.agent.ticket_records import ANNOUNCED, CONSULTING, OPEN
+from sparingly.live.agent.ticket_records import ANNOUNCED, CONSULTING, HELD, OPEN
 from sparingly.live.consultation import calls
 from sparingly.live.store import audit_outbox, journal
 from sparingly.live.store.audit_outbox import AuditLine
@@ -96,7 +96,15 @@ class Hearing:
         names = [settings.experts[number][0] for number, _ in heard]
         question = ticket_lifecycle.labelling_action(settings.game)
         again = observations.ticket_row(
-            row.seq, row.at, Observation(x, row.id), decision, settings, allowance, question, names
+            row.seq,
+            row.at,
+            Observation(x, row.id),
+            decision,
+            settings,
+            allowance,
+            question,
+            names,
+            holds=settings.hold and not runtime.decider.strategy.has_learned,
         )
         columns = {name: value for name, value in again.items() if name not in _KEPT}
         columns |= {"expert": None, "until": None}
@@ -105,7 +113,7 @@ class Hearing:
             runtime.spending.asked[again["action"]] += 1
         if again["status"] == CONSULTING:
             calls.add(connection, [{**again, "at": self.now, "place": len(heard)}], settings)
-        return bool(again["wanted"] and again["status"] == ANNOUNCED)
+        return bool(again["wanted"] and again["status"] in (ANNOUNCED, HELD))
 
 
 def hear_calls(runtime: AgentRuntime, replies: Sequence[tuple[Any, ExpertReply]], connection: Connection) -> None:

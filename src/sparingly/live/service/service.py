@@ -75,7 +75,12 @@ class Service:
             self.webhooks, WebhookSender(self.webhook_rule), self.agents.get, self.dashboard_cache.alerts
         )
         self._housekeeping = Housekeeping(
-            {self._copy_audit_lines: 1.0, self.agents.finish_changes: 1.0, self._apply_retention: 60.0}
+            {
+                self._copy_audit_lines: 1.0,
+                self._announce_held: 1.0,
+                self.agents.finish_changes: 1.0,
+                self._apply_retention: 60.0,
+            }
         )
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -115,6 +120,11 @@ class Service:
         """Erase old payloads; the service's time counts for agents that have none of their own."""
         for agent in list(self.agents.opened.values()):
             agent.apply_retention(self._retention_days)
+
+    def _announce_held(self) -> None:
+        """A model may be there since the last call of an agent: no ticket is held longer."""
+        for agent in list(self.agents.opened.values()):
+            agent.announce_held()
 
     def _copy_audit_lines(self) -> None:
         self.audit.collect_all(lambda agent: agent.has_audit_lines)

@@ -17,7 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.games import Game
-from sparingly.live.agent.ticket_records import ANSWERED, CONSULTING, OPEN, SKIPPED, UNKNOWN, WITHDRAWN, Statistics
+from sparingly.live.agent.ticket_records import (
+    ANSWERED,
+    CONSULTING,
+    HELD,
+    OPEN,
+    SKIPPED,
+    UNKNOWN,
+    WITHDRAWN,
+    Statistics,
+)
 from sparingly.live.statistics.ticket_counts import ANNOUNCED, DRAWN, Group, TicketCounts, merged
 
 ENOUGH = 30
@@ -85,7 +94,7 @@ def _summary(rows: Sequence[Group], rate: float, game: Game) -> Statistics:
         status[row.status] += row.number
     observations = sum(row.number for row in rows)
     asked = [row for row in rows if row.asks and row.status != WITHDRAWN]
-    announced = sum(row.number for row in rows if not row.asks and row.status != CONSULTING)
+    announced = sum(row.number for row in rows if not row.asks and row.status not in (CONSULTING, HELD))
     prices = game.costs.max(axis=1)
     questions_cost = float(sum(row.number * prices[row.action] for row in asked) + sum(row.paid for row in rows))
     errors_cost = sample.cost / sample.weight * announced if sample.weight else (None if announced else 0.0)
@@ -109,6 +118,7 @@ def _summary(rows: Sequence[Group], rate: float, game: Game) -> Statistics:
         always_asking=observations * _price_of_asking(game),
         never_asking=_never_asking(rows, sample, game, observations),
         at=max((row.at for row in rows), default=None),
+        held=status[HELD],
         consulting=status[CONSULTING],
     )
 

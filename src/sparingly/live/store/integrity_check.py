@@ -21,6 +21,7 @@ from sparingly.live.store import snapshots as states
 from sparingly.live.store.journal import (
     CLASS_ADDED,
     CORRECTED,
+    COSTS_SET,
     ERASED,
     HEARD,
     NOT_ASKED,
@@ -117,7 +118,7 @@ def _states_in_journal(connection: Connection) -> dict[int, tuple[str | None, in
         select(journal.c.kind, journal.c.ticket, journal.c.label, journal.c.expert).order_by(journal.c.seq)
     )
     for kind, ticket, label, expert in rows:
-        if kind == CLASS_ADDED:
+        if kind in (CLASS_ADDED, COSTS_SET):
             continue
         if kind in (OBSERVED, REOPENED):
             found[ticket] = (None, None)

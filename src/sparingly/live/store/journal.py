@@ -28,6 +28,9 @@ ticket that was held until there was a model is announced."""
 ADDED_CLASSES = "added_classes"
 """The key of the classes that were added in the table `meta`."""
 
+CHANGED_COSTS = "changed_costs"
+"""The key of the costs that were set."""
+
 CHUNK = 512
 
 
@@ -46,6 +49,8 @@ class Event:
     """Of labels that nobody was asked for: the features and the class of each."""
     new_class: tuple[str, float] | None = None
     """The class that was added, and what a mistake about it costs."""
+    new_costs: tuple[tuple[float, ...], ...] | None = None
+    """The costs that count from here on, [action, outcome]."""
     heard: tuple[tuple[int, int | None], ...] = ()
     """Of an answer that may be wrong: (number of the expert, symbol or None) of this and of those before it."""
 
@@ -91,7 +96,7 @@ def count_taught(connection: Connection) -> int:
 
 def teaching(connection: Connection, after: int, upto: int) -> list[Event]:
     """The answers and corrections among the events, labels nobody was asked for, and classes that were added."""
-    tells = or_(journal.c.symbol.is_not(None), journal.c.kind.in_([TAUGHT, CLASS_ADDED, NOT_ASKED]))
+    tells = or_(journal.c.symbol.is_not(None), journal.c.kind.in_([TAUGHT, CLASS_ADDED, COSTS_SET, NOT_ASKED]))
     within = and_(journal.c.seq > after, journal.c.seq <= upto, tells)
     found = connection.execute(_EVENTS.where(within).order_by(journal.c.seq)).all()
     return [_completed(connection, Event(*row)) for row in found]
@@ -123,6 +128,12 @@ def added_classes(connection: Connection) -> dict[int, tuple[str, float]]:
     return {} if value is None else {int(seq): (str(name), float(cost)) for seq, name, cost in json.loads(value)}
 
 
+def changed_costs(connection: Connection) -> dict[int, tuple[tuple[float, ...], ...]]:
+    """The costs that were set after the agent was made, by the event, in order."""
+    value = connection.execute(select(meta.c.value).where(meta.c.key == CHANGED_COSTS)).scalar()
+    return {} if value is None else {int(seq): tuple(map(tuple, costs)) for seq, costs in json.loads(value)}
+
+
 def heard(connection: Connection, ticket: int, upto: int) -> tuple[tuple[int, int | None], ...]:
     """What was heard of a ticket up to an event, in order: (number of the expert, symbol or None)."""
     found = select(calls.c.number, calls.c.symbol).where(and_(calls.c.ticket == ticket, calls.c.event <= upto))
@@ -132,6 +143,8 @@ def heard(connection: Connection, ticket: int, upto: int) -> tuple[tuple[int, in
 def _completed(connection: Connection, event: Event) -> Event:
     if event.kind == CLASS_ADDED:
         return replace(event, new_class=added_classes(connection)[event.seq])
+    if event.kind == COSTS_SET:
+        return replace(event, new_costs=changed_costs(connection)[event.seq])
     if event.kind == HEARD:
         return replace(event, heard=heard(connection, event.ticket, event.seq))
     if event.kind != TAUGHT:

@@ -142,7 +142,7 @@ class Store:
 
         Descriptions of classes stay unless others are given.
         """
-        changeable = ("limits", "keep", "training", "retention_days")
+        changeable = ("limits", "keep", "training", "retention_days", "hold")
         now = {name: getattr(asked_for, name) for name in changeable}
         if asked_for.descriptions:
             now["descriptions"] = asked_for.descriptions

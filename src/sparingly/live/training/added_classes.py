@@ -84,10 +84,13 @@ def write(
 
 
 def grow_to(strategy: Strategy, connection: Connection, position: int) -> Strategy:
-    """A strategy that has just been made, with the classes that there were at a place of the journal."""
-    for seq, (name, cost) in journal.added_classes(connection).items():
-        if seq <= position:
-            strategy.add_class(name, cost)
+    """A strategy that has just been made, with the classes and costs that there were at a place of the journal."""
+    named, costs = journal.added_classes(connection), journal.changed_costs(connection)
+    for seq in sorted(seq for seq in (*named, *costs) if seq <= position):
+        if seq in named:
+            strategy.add_class(*named[seq])
+        else:
+            strategy.set_costs(costs[seq])
     return strategy
 
 
@@ -97,8 +100,9 @@ def may_add(settings: AgentSettings, person: str) -> bool:
 
 
 def refresh(connection: Connection, store: Store) -> None:
-    """Read the settings again if another process has added a class."""
-    if len(journal.added_classes(connection)) != store.settings.added:
+    """Read the settings again if another process has added a class, or set costs."""
+    now = len(journal.added_classes(connection)), len(journal.changed_costs(connection))
+    if now != (store.settings.added, store.settings.cost_changes):
         store.settings = store.read_settings(connection)
 
 

@@ -95,6 +95,10 @@ class BackgroundDecider:
         return self._follower.scores(X)
 
     @property
+    def current(self) -> Strategy | None:
+        return self._follower.current
+
+    @property
     def strategy(self) -> Strategy:
         return self._follower.strategy
 

@@ -135,6 +135,10 @@ class Learner:
         with one_thread():
             self.strategy.add_class(name, cost)
 
+    def set_costs(self, costs: Sequence[Sequence[float]]) -> None:
+        with one_thread():
+            self.strategy.set_costs(costs)
+
     def _see(self, events: Sequence[Event]) -> None:
         waiting: list[Vector] = []
         for event in events:
@@ -161,6 +165,10 @@ class Learner:
                 self.decide(waiting, replayed=True)
                 waiting = []
                 self.add_class(*event.new_class)
+            elif event.new_costs is not None:
+                self.decide(waiting, replayed=True)
+                waiting = []
+                self.set_costs(event.new_costs)
         self.decide(waiting, replayed=True)
 
     def _features(self, event: Event) -> Vector:
@@ -187,6 +195,10 @@ class Decider(Protocol):
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         """How likely each class is held to be, `[block, class]`; changes nothing."""
+
+    @property
+    def current(self) -> Strategy | None:
+        """The same at any time, without waiting for the agent's turn; None while it is being made."""
 
     @property
     def strategy(self) -> Strategy:
@@ -242,6 +254,11 @@ class InlineDecider:
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self.strategy.scores(np.stack(X))
+
+    @property
+    def current(self) -> Strategy | None:
+        learner = self._learner
+        return None if learner is None else learner.strategy
 
     @property
     def strategy(self) -> Strategy:
@@ -305,6 +322,8 @@ class FollowingDecider:
                     Learner(self._strategy).teach(event)
                 elif event.new_class is not None:
                     self._strategy.add_class(*event.new_class)
+                elif event.new_costs is not None:
+                    self._strategy.set_costs(event.new_costs)
                 elif event.kind == journal.NOT_ASKED:
                     if event.x:
                         self._strategy.forgo(journal.vector(event.x, self._strategy.shape))
@@ -323,6 +342,10 @@ class FollowingDecider:
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self.strategy.scores(np.stack(X))
+
+    @property
+    def current(self) -> Strategy | None:
+        return self._strategy
 
     @property
     def strategy(self) -> Strategy:
@@ -374,6 +397,10 @@ class SharedDecider:
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self._current.scores(X)
+
+    @property
+    def current(self) -> Strategy | None:
+        return self._current.current
 
     @property
     def strategy(self) -> Strategy:

@@ -133,6 +133,12 @@ class Bought:
             self[name][beyond:][unknown] = one[unknown].to(self[name].dtype)
         self["labels"][beyond:][unknown] = beyond
 
+    def set_costs(self, factor: float) -> None:
+        """All costs are `factor` times what they were; nan if they are others."""
+        if len(self):
+            for name in ("value", "soft"):
+                self[name].mul_(factor)
+
     def disregard(self, expert: int, since: int) -> None:
         """Keep no answer of an expert from before a round."""
         if len(self):
@@ -248,6 +254,18 @@ class Knowledge:
         self.beliefs.add_class()
         if self.worth is not None:
             self.schedule = replace(self.schedule, labels=0, clock=clock)
+
+    def set_costs(self, expected_costs: ExpectedCosts, panel: Panel | None, factor: float, clock: int) -> None:
+        """Go on with other costs, `factor` times what they were, nan if they are others; an update must follow.
+
+        What was believed of labels in other costs is measured anew, as of labels that nobody asked for.
+        """
+        self.expected_costs, self.panel = expected_costs, panel
+        self.bought.set_costs(factor)
+        if self.worth is not None:
+            self.schedule = replace(self.schedule, labels=0, clock=clock)
+            if factor == factor:
+                self.worth = self.worth.scaled(factor)
 
     def members(self, X: Tensor) -> Tensor:
         """The members' calibrated probabilities, `[member, block, class]`; the labels' shares before there are any."""

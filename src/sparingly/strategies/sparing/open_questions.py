@@ -130,6 +130,10 @@ class OpenQuestions:
         """What was believed of the open questions had no place for the new class."""
         self._open = [replace(q, probability=nn.functional.pad(q.probability, (0, 1))) for q in self._open]
 
+    def set_costs(self, factor: float) -> None:
+        """All costs are `factor` times what they were; nan if they are others: what was expected says nothing then."""
+        self._open = [replace(q, risk=factor * q.risk, value=factor * q.value) for q in self._open]
+
     def state_dict(self) -> dict[str, Any]:
         return {
             "open": [

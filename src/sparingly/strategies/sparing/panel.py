@@ -173,6 +173,12 @@ class Panel:
             counts.index_add_(1, answers[known, e], believed[known].T)
             one.believe(counts)
 
+    def with_game(self, game: Game) -> Panel:
+        """The panel of a game with other costs, knowing what this one does."""
+        panel = Panel(game)
+        panel.load_state_dict(self.state_dict())
+        return panel
+
     def grown(self, game: Game) -> Panel:
         """The panel of a game with one more class, knowing what this one does."""
         panel = Panel(game)

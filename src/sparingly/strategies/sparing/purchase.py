@@ -110,6 +110,17 @@ class ExpectedCosts:
         return self._classes[symbol]
 
 
+def scale(before: Tensor, after: Tensor) -> float:
+    """By what all costs were multiplied; nan if they have not all become more, or less, alike.
+
+    >>> costs = 1 - torch.eye(2)
+    >>> scale(costs, 5 * costs), scale(costs, costs + torch.tensor([[0, 4], [0, 0]]))
+    (5.0, nan)
+    """
+    factor = float(after.max()) / float(before.max()) if float(before.max()) > 0 else math.nan
+    return factor if factor > 0 and torch.allclose(after, factor * before) else math.nan
+
+
 def _mean(members: Tensor) -> Tensor:
     """The mean over the first axis; torch's own sums in another order with the size of the others."""
     total = members[0]

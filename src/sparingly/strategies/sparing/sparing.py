@@ -13,6 +13,7 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.networks import Network
+from sparingly.strategies.forecast import Forecast
 from sparingly.strategies.sparing.ablation import Ablation
 from sparingly.strategies.sparing.beliefs import Beliefs
 from sparingly.strategies.sparing.ensemble import Ensemble
@@ -27,8 +28,10 @@ from sparingly.strategies.sparing.purchase import (
     Offer,
     OfferBlock,
     PurchaseRule,
+    scale,
 )
 from sparingly.strategies.sparing.watch import Watch
+from sparingly.strategies.sparing.worth import SPREAD
 from sparingly.strategies.strategy import Assessment, Heard, Strategy, Why
 
 BLOCK = ("risk", "value", "price", "novelty", "cheapest")
@@ -132,6 +135,10 @@ class Sparing(Strategy):
     def changes(self) -> list[int]:
         """The rounds at which a change was noticed and earlier labels were forgotten."""
         return self.watch.changes
+
+    @property
+    def has_learned(self) -> bool:
+        return self.knowledge.worth is not None
 
     def _scores(self, X: Tensor) -> Tensor:
         return self.knowledge.members(X).mean(0)
@@ -288,6 +295,24 @@ class Sparing(Strategy):
         self.purchase_rule = replace(self.purchase_rule, unit=self.expected_costs.unit)
         self.questions.add_class()
         self.watch.add_class(self.expected_costs.costs, float(self.rng.random()))
+
+    def _set_costs(self, game: Game) -> None:
+        before, self.expected_costs = self.expected_costs, ExpectedCosts(game)
+        factor = scale(before.costs, self.expected_costs.costs)
+        self.panel = None if self.panel is None else self.panel.with_game(game)
+        self.knowledge.set_costs(self.expected_costs, self.panel, factor, self.clock)
+        self.purchase_rule = replace(self.purchase_rule, unit=self.expected_costs.unit)
+        self.questions.set_costs(factor)
+        self.watch.set_costs(self.expected_costs.costs)
+
+    def forecast(self) -> Forecast | None:
+        """By what labels have been worth up to now; None before there is a model, or where nobody knows the truth."""
+        worth, expert = self.knowledge.worth, self.expected_costs.expert
+        if worth is None or expert is None or not worth.slope:
+            return None
+        labels, to_come = len(self.knowledge.bought), self.purchase_rule.rounds_to_come(self.clock)
+        price = float(self.game.costs[expert].mean())
+        return Forecast(labels, worth.slope, worth.error, SPREAD * worth.risk, worth.asked, price, to_come)
 
     def _due_after_label(self) -> bool:
         if self.panel is not None and len(self.knowledge.bought) == self.knowledge.schedule.labels:

@@ -125,9 +125,10 @@ class Watch:
         self.evidence = Evidence(len(costs))
         self.changes: list[int] = []
         """The rounds at which a change was noticed."""
-        self._set_costs(costs)
+        self.set_costs(costs)
 
-    def _set_costs(self, costs: Tensor) -> None:
+    def set_costs(self, costs: Tensor) -> None:
+        """Of announcing each class where each is true, from now on."""
         least, most = float(costs.min()), float(costs.max())
         self._share = (costs - least) / (most - least or 1.0)
         self._least, self._unit = least, most - least or 1.0
@@ -137,7 +138,7 @@ class Watch:
         self.evidence.add_class()
         self._made.append(0)
         self._left.append(start)
-        self._set_costs(costs)
+        self.set_costs(costs)
 
     def check(self, announced: int) -> Check:
         """How far an announcement has been checked."""

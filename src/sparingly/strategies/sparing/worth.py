@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import torch
 from torch import Tensor
@@ -20,6 +20,9 @@ PANEL_DISCOUNT = 4.0
 """The same beside experts who may be wrong, whose word hides at first how far the members disagree; times the square
 of the weight that the own model has in the posterior, up to `MOST_OWN`, for a label teaches the own model."""
 MOST_OWN = 0.6
+SPREAD = 0.05
+"""The standard deviation of what announcements cost with one trained ensemble rather than with another, over that
+cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,10 @@ class Worth:
         What an announcement is expected to cost on the stream.
     reach
         A squared distance within which observations are alike: a tenth of the variance of the stream.
+    slope, error
+        What an e-fold of labels saves a round, all of it, and the standard error of that.
+    asked
+        What announcing those that were asked about would cost today.
     """
 
     gamma: float = 0.0
@@ -49,6 +56,9 @@ class Worth:
     each: float = 0.0
     risk: float = 0.0
     reach: float = 1.0
+    slope: float = 0.0
+    error: float = 0.0
+    asked: float = 0.0
 
     @classmethod
     def measure(
@@ -95,7 +105,17 @@ class Worth:
         paid = (float(value.sum()) + UNSEEN * mean) / (len(value) + UNSEEN)
         saved = discount * max(gamma * mean, slope)
         reach = 0.1 * float(stream["x"].flatten(1).var(0, correction=0).sum())
-        return cls(gamma, saved, saved / max(paid, 1e-12), float(stream["risk"].mean()), reach)
+        told = float(stream["risk"].mean())
+        explaining = value * grown
+        missed = (bought["soft"][known] - now[known] - gamma * explaining).square().sum().sqrt()
+        error = mean * max(float(missed) / unit, PRIOR / 2) / (explained + 1.0)
+        asked = (float(now.sum()) + UNSEEN * told) / (len(now) + UNSEEN)
+        return cls(gamma, saved, saved / max(paid, 1e-12), told, reach, max(gamma * mean, slope), error, asked)
+
+    def scaled(self, factor: float) -> Worth:
+        """The same where all costs are `factor` times what they were."""
+        costs = {name: factor * getattr(self, name) for name in ("average", "risk", "slope", "error", "asked")}
+        return replace(self, **costs)
 
     def state_dict(self) -> dict[str, float]:
         return asdict(self)

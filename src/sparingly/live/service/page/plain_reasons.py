@@ -30,9 +30,13 @@ def plain_reason(
     'two guesses are close: 48 % and 41 %'
     >>> plain_reason("the question costs 0.9 more", False, {"joy": 0.95, "guilt": 0.05}, {"risk": 0.05})
     'joy is 95 % likely: asking would cost more than it saves'
+    >>> plain_reason("guess: nothing learned yet", False, close, numbers)
+    'guess: nothing learned yet'
     >>> plain_reason("it asks about everything", True, close, {})
     'it asks about everything'
     """
+    if why.startswith(("guess:", "held:")):
+        return why
     if "start" in numbers:
         return f"it is still learning: {why}"
     if not numbers or not probabilities or max(probabilities.values()) - min(probabilities.values()) < 1e-6:

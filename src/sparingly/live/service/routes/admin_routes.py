@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -20,6 +21,7 @@ from sparingly.live.service.routes.wire_models import (
     AgentIn,
     AgentOut,
     AgentsOut,
+    CostsIn,
     Descriptions,
     DoneOut,
     NewClassesIn,
@@ -93,6 +95,17 @@ async def rename_agent(body: RenameIn, agent: Name, here: Here, who: Admin) -> J
 async def set_retention(body: RetentionIn, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
     """Say after how many days payloads are erased."""
     await here.call(the_agent.set_retention, body.days, audit=line_of(who, "set retention", body.days))
+    return await here.call(_described, here, agent, the_agent)
+
+
+@router.put("/agents/{agent}/costs", response_model=AgentOut)
+async def set_costs(body: CostsIn, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
+    """Change what mistakes or questions cost; the agent decides so from now on, if its strategy can."""
+    here.agents.check_answers(agent)
+    costs = None if body.costs is None else [one.model_dump() for one in body.costs]
+    line = line_of(who, "set costs", f"{len(costs or ())} costs that are not 1, question {body.query_cost}")
+    changed = functools.partial(the_agent.set_costs, query_cost=body.query_cost, expert=who.name, audit=line)
+    await here.call(changed, costs)
     return await here.call(_described, here, agent, the_agent)
 
 

@@ -28,7 +28,8 @@ async def search(
     the_agent: TheAgent,
     who: Admin,
     text: Words = None,
-    status: Literal["announced", "open", "consulting", "answered", "skipped", "unknown", "withdrawn"] | None = None,
+    status: Literal["announced", "held", "open", "consulting", "answered", "skipped", "unknown", "withdrawn"]
+    | None = None,
     expert: Words = None,
     label: Words = None,
     before: Words = None,

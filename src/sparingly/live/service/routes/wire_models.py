@@ -132,7 +132,7 @@ class RecentOut(BaseModel):
 
     id: str
     at: float
-    prediction: Label
+    prediction: Label | None
     asks: bool
     label: Label | None
     status: str
@@ -181,6 +181,15 @@ class CostIn(Strict):
     cost: StrictFloat = Field(ge=0, allow_inf_nan=False)
 
 
+class CostsIn(Strict):
+    """What mistakes, and a question, cost from now on; what is left out stays."""
+
+    costs: list[CostIn] | None = Field(
+        None, max_length=1_000_000, description="Costs of mistakes that are not 1, or of right answers that are not 0."
+    )
+    query_cost: Annotated[StrictInt | StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = None
+
+
 class AgentIn(Strict):
     """A new agent."""
 
@@ -204,6 +213,9 @@ class AgentIn(Strict):
     )
     horizon: Annotated[Count, Field(ge=1)] | None = Field(None, description="Observations that are expected in all.")
     audit_rate: StrictFloat = Field(0.0, ge=0, le=1)
+    hold: StrictBool = Field(
+        False, description="Announce nothing before there is a model: tickets are held until then."
+    )
     reveal: Literal["after", "before", "never"] = "after"
     retention_days: Annotated[StrictInt | StrictFloat, Field(gt=0, lt=1e6)] | None = None
     descriptions: dict[str, StrictStr] | None = Field(None, description="What classes mean, by name.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import random
@@ -98,6 +99,8 @@ class WebhookDispatcher:
         self._thread.join(timeout=30)
         if self._workers is not None:
             self._workers.shutdown(wait=True, cancel_futures=True)
+            with contextlib.suppress(AgentError):
+                self._outbox.release(self._holder)
         self._sender.close()
 
     def _run(self) -> None:

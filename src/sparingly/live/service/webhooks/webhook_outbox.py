@@ -182,6 +182,11 @@ class WebhookOutbox:
             mine = update(webhooks).where(and_(webhooks.c.id == webhook, free))
             return connection.execute(mine.values(holder=holder, until=now + seconds)).rowcount == 1
 
+    def release(self, holder: str) -> None:
+        """Let other processes send what this one sent up to now."""
+        with self._database.writing() as connection:
+            connection.execute(update(webhooks).where(webhooks.c.holder == holder).values(until=0.0))
+
     def add(self, webhook: str, messages: Sequence[Message], position: int, alerts: Collection[str] | None) -> None:
         """Keep new messages, up to which event they tell, and which alerts, if these were looked at; all or nothing."""
         told: dict[str, Any] = {"position": position}

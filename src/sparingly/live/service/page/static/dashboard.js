@@ -4,6 +4,8 @@
 let board = null;
 let loading = false;
 let newest = 0;
+/** Questions left to chance from which on an accuracy, or a saving that rests on it, is worth telling. */
+const ENOUGH = 20;
 
 /** Load the board until it shows the newest event; the service may give one that is some seconds old. */
 async function load() {
@@ -41,7 +43,7 @@ function tiles(s) {
   const bars = [
     ["So far", s.cost ?? s.questions_cost, "ours"],
     ["Always asking", s.always_asking, "always"],
-    ["Never asking", s.never_asking, "never"],
+    ["Never asking", isEarly(s) ? null : s.never_asking, "never"],
   ];
   $("versus").replaceChildren(...bars.map(([name, value, kind]) => bar(name, value, kind, most)));
   $("questions").textContent = number(s.questions);
@@ -49,20 +51,40 @@ function tiles(s) {
   $("questions-text").textContent = `${share} of ${number(s.observations)} observations · ${number(s.answered)} answered${
     s.taught ? ` · ${number(s.taught)} labels taught` : ""
   }`;
-  $("accuracy").textContent = percent(s.accuracy);
+  const isKnown = s.accuracy !== null && s.sample >= ENOUGH;
+  $("accuracy").textContent = isKnown ? percent(s.accuracy) : "–";
   $("accuracy-text").textContent =
-    s.accuracy === null
-      ? "Known once questions left to chance are answered"
+    !isKnown
+      ? `Known once ${ENOUGH} questions left to chance are answered${s.sample >= 1 ? `, ${number(s.sample)} by now` : ""}`
       : `between ${percent(s.accuracy_low)} and ${percent(s.accuracy_high)}, from ${number(s.sample)} random questions`;
+  outlook(s.outlook);
   $("open").textContent = number(s.open);
   const oldest = board.open[0];
   const aside = `${number(s.skipped + s.unknown)} set aside · ${number(s.withdrawn)} withdrawn`;
   $("open-text").textContent = oldest ? `oldest from ${ago(oldest.at)} · ${aside}` : aside;
 }
 
+/** When one can stop: what the next questions save, and what asking no more would cost. */
+function outlook(o) {
+  show($("outlook"), Boolean(o));
+  if (!o) return;
+  const worth = o.saves >= o.price ? "more than they cost" : "less than they cost: asking could stop";
+  $("next").textContent = `The next ${o.questions} questions cost ${money(o.price)} and save about ${money(Math.max(0, o.saves))} (${money(Math.max(0, o.saves_low))} to ${money(o.saves_high)}) in ${number(o.rounds)} observations to come, ${worth}.`;
+  show($("stopping"), o.per_day !== null);
+  if (o.per_day === null) return;
+  $("stopping").textContent = `Asking no more would cost about ${money(Math.max(0, o.stopping_costs))} by tomorrow (${money(Math.max(0, o.stopping_low))} to ${money(o.stopping_high)}) and save ${money(o.stopping_saves)} of questions, at ${number(o.per_day)} observations a day.`;
+}
+
+/** Whether too little is known to compare costs: few announcements were checked, or few labels came where all is asked. */
+function isEarly({ observations, questions, sample, answered }) {
+  return observations > questions ? sample < ENOUGH : answered < ENOUGH;
+}
+
 /** What was saved against the cheaper of the two simple ways; nothing while the cost is not known. */
-function saved({ cost, always_asking: always, never_asking: never }) {
+function saved(s) {
+  const { cost, always_asking: always, never_asking: never, held } = s;
   if (cost === null) return "and the errors of announcements, not known yet";
+  if (isEarly(s)) return held ? `${number(held)} are held until there is a model` : "too early to say what it saves";
   const [cheaper, name] = never !== null && never < always ? [never, "never asking"] : [always, "always asking"];
   if (!cheaper) return "";
   const share = percent(Math.abs(1 - cost / cheaper), 0);
@@ -76,16 +98,15 @@ function bar(name, value, kind, most) {
 }
 
 /** Neighbouring parts put together until each rests on enough questions, with Wilson's interval. */
-function pooled(points, enough = 12) {
+function pooled(points, enough) {
   const found = [];
   let right = 0;
   let size = 0;
-  const last = points.findLastIndex((point) => point.accuracy !== null);
-  points.forEach((point, i) => {
+  points.forEach((point) => {
     if (point.accuracy === null) return;
     right += point.accuracy * point.sample;
     size += point.sample;
-    if (size < enough && i < last) return;
+    if (size < enough) return;
     const share = right / size;
     const z = 1.96;
     const middle = (share + (z * z) / (2 * size)) / (1 + (z * z) / size);
@@ -129,7 +150,7 @@ function charts(points) {
     high: 100,
     summary: `Questions in a hundred observations, lately ${shares.length ? number(shares.at(-1)[1]) : "unknown"}.`,
   });
-  const known = pooled(points);
+  const known = pooled(points, ENOUGH);
   chart($("chart-accuracy"), {
     series: [{ name: "Accuracy", className: "ours", points: known.map(([x, share]) => [x, share]) }],
     band: known.map(([x, , low, high]) => [x, low, high]),
@@ -142,8 +163,8 @@ function charts(points) {
 function decision(entry) {
   const asked = entry.asks
     ? make("span", { className: "tag asked", text: "asked" })
-    : make("span", { className: "tag said", text: "said" });
-  const said = make("td", { className: "decision" }, asked, entry.asks ? "" : make("b", { text: String(entry.prediction) }));
+    : make("span", { className: "tag said", text: entry.status === "held" ? "held" : "said" });
+  const said = make("td", { className: "decision" }, asked, entry.asks || entry.prediction === null ? "" : make("b", { text: String(entry.prediction) }));
   const outcome = entry.label !== null ? entry.label : entry.status === "announced" ? "" : entry.status;
   return [cell(ago(entry.at), "when"), ticketCell(entry.id), said, make("td", { className: "words", text: entry.reason, title: figures(entry) }), cell(outcome, entry.label === null ? "when" : "")];
 }

@@ -33,14 +33,29 @@ function descriptionsGiven(text, classes) {
   }));
 }
 
+/** Costs in a table that can be edited, read back in sentences as they are typed. */
 async function drawCosts() {
   const { classes, costs, actions } = await call("GET", "");
   const names = classes.map(String);
   const prices = costs.slice(names.length).map((line) => Math.max(...line));
-  const sentences = costReading(names, costs, Math.min(...prices));
-  if (prices.length > 1) sentences.push(`Questions: ${actions.slice(names.length).map((name, i) => `${name} ${prices[i]}`).join(", ")}.`);
-  $("reading").replaceChildren(...sentences.map((text) => make("li", { text })));
-  if (names.length <= MOST_IN_TABLE) costTable($("cost-table"), names, costs, null);
+  const price = () => (prices.length > 1 ? Math.min(...prices) : $("query-cost").valueAsNumber);
+  const read = () => {
+    const sentences = costReading(names, costs, price());
+    if (prices.length > 1) sentences.push(`Questions: ${actions.slice(names.length).map((name, i) => `${name} ${prices[i]}`).join(", ")}.`);
+    $("reading").replaceChildren(...sentences.map((text) => make("li", { text })));
+  };
+  $("query-cost").value = String(prices[0]);
+  $("query-cost").disabled = prices.length > 1;
+  show($("price"), prices.length === 1);
+  $("query-cost").addEventListener("input", read);
+  read();
+  if (names.length <= MOST_IN_TABLE) costTable($("cost-table"), names, costs, (i, j, value) => { costs[i][j] = value; read(); });
+  onSubmit($("costs"), async () => {
+    const records = classes.flatMap((announced, i) => classes.map((truth, j) => ({ announced, true: truth, cost: costs[i][j], usual: i === j ? 0 : 1 })));
+    const special = records.filter(({ cost, usual }) => cost !== usual).map(({ usual, ...record }) => record);
+    await call("PUT", "/costs", { costs: special, ...(prices.length === 1 && { query_cost: price() }) });
+    done("The costs are saved: the agent decides with them from now on.");
+  });
   onSubmit($("descriptions"), async (given) => {
     await call("PUT", "/descriptions", { descriptions: descriptionsGiven(given.get("descriptions"), classes) });
     done("The descriptions are saved.");

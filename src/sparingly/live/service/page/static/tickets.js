@@ -23,7 +23,7 @@ async function find(before = null) {
 
 function line(entry) {
   const tag = make("span", { className: `tag ${entry.asks ? "asked" : "said"}`, text: entry.asks ? "asked" : "said" });
-  const decision = make("td", { className: "decision" }, tag, entry.asks ? "" : make("b", { text: String(entry.prediction) }));
+  const decision = make("td", { className: "decision" }, tag, entry.asks || entry.prediction === null ? "" : make("b", { text: String(entry.prediction) }));
   const outcome = cell(entry.label ?? (entry.status === "announced" ? "" : entry.status), entry.label === null ? "when" : "");
   return [cell(ago(entry.at), "when"), ticketCell(entry.id), decision, cell(entry.reason, "words"), outcome, cell(entry.expert ?? "")];
 }
@@ -33,7 +33,7 @@ async function open(id, focus = true) {
   const { status, label, erased, payload, features, holder } = opened;
   $("ticket-id").textContent = `Ticket ${opened.id}`;
   const stands = label === null ? status : `${status}: ${label}`;
-  $("ticket-status").textContent = `${stands}${holder ? `, with ${holder} now` : ""} · would say ${opened.prediction}`;
+  $("ticket-status").textContent = `${stands}${holder ? `, with ${holder} now` : ""}${opened.prediction === null ? "" : ` · would say ${opened.prediction}`}`;
   const nothing = erased ? "What was observed is erased." : "What was observed is no longer kept.";
   $("shown").replaceChildren(payload || features ? shown(opened) : make("p", { className: "muted", text: nothing }));
   $("reason").textContent = sentence(opened.reason);
