@@ -32,7 +32,7 @@ class Forecast:
     >>> [round(one, 4) for one in forecast.saving(100)]
     [0.0081, 0.004, 0.0122]
     >>> [round(one, 1) for one in forecast.total(100)]
-    [70.5, 49.8, 91.3]
+    [70.5, 49.9, 91.2]
     """
 
     labels: int

@@ -365,6 +365,10 @@ class Strategy(abc.ABC):
         """How far more labels would lower the cost of announcements; None if it cannot tell."""
         return None
 
+    def noticed(self) -> list[tuple[int, str | None]]:
+        """The changes that it has noticed: the round of each, and the expert's name if one got worse."""
+        return []
+
     def freeze(self) -> Self:
         """Leave every update that falls due to another copy; this one goes on deciding and keeping symbols."""
         self._frozen = True

@@ -444,6 +444,10 @@ class Agent:
         """How it is doing: counts, costs, and how often its announcements are right."""
         return self._runtime.stats()
 
+    def noticed(self) -> list[tuple[float, str | None]]:
+        """The changes that it has noticed: when, and the expert's name if one got worse, None if the stream changed."""
+        return self._runtime.noticed()
+
     def over_time(self, points: int = 50) -> list[Statistics]:
         """The statistics up to each of so many points of its life."""
         return self._runtime.queries.over_time(points)

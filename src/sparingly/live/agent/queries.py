@@ -59,6 +59,8 @@ class AgentQueries:
         self._reading = reading
         self._clock = clock
         self._ticket_counts = TicketCounts()
+        self._times: dict[int, float] = {}
+        """When rounds were at which something was noticed."""
 
     @property
     def _settings(self) -> AgentSettings:
@@ -194,6 +196,18 @@ class AgentQueries:
         last = select(tickets.c.at, tickets.c.asks).order_by(tickets.c.seq.desc()).limit(1000)
         with self._reading() as connection:
             return outlook(forecast, [(row.at, bool(row.asks)) for row in connection.execute(last)][::-1])
+
+    def times_of(self, changes: Sequence[tuple[int, str | None]]) -> list[tuple[float, str | None]]:
+        """When changes were noticed that a strategy has by their rounds; each is looked up once."""
+        for clock, _ in changes:
+            if clock not in self._times:
+                found = select(tickets.c.at).order_by(tickets.c.seq).offset(max(0, clock - 1)).limit(1)
+                with self._reading() as connection:
+                    at = connection.execute(found).scalar()
+                if at is None:
+                    continue
+                self._times[clock] = float(at)
+        return [(self._times[clock], expert) for clock, expert in changes if clock in self._times]
 
     def over_time(self, points: int) -> list[Statistics]:
         with self._reading() as connection:

@@ -134,6 +134,11 @@ class AgentRuntime:
         forecast = None if strategy is None else strategy.forecast()
         return replace(self.queries.stats(), outlook=self.queries.outlook(forecast))
 
+    def noticed(self) -> list[tuple[float, str | None]]:
+        """The changes that the strategy has noticed: when, and the expert's name if one got worse."""
+        strategy = None if self._decider is None else self._decider.current
+        return [] if strategy is None else self.queries.times_of(strategy.noticed())
+
     def rollback_decider(self) -> None:
         """A transaction with decisions has failed."""
         if self._decider is not None and not self.is_closed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sparingly.live.agent.agent_settings import QuestionLimits
@@ -15,7 +15,10 @@ LATE = 3600.0
 NEARLY = 0.9
 """The share of a budget from which on it is nearly spent."""
 
-KINDS = ("state", "late", "full", "budget")
+NEWS = 86400.0
+"""Seconds for which a change that was noticed is an alert."""
+
+KINDS = ("state", "late", "full", "budget", "change", "expert")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +30,19 @@ class Alert:
 
 
 def alerts_of(
-    state: str, limits: QuestionLimits, told: Statistics, oldest: float | None, now: float
+    state: str,
+    limits: QuestionLimits,
+    told: Statistics,
+    oldest: float | None,
+    now: float,
+    noticed: Sequence[tuple[float, str | None]] = (),
 ) -> Iterator[Alert]:
-    """The alerts of an agent; `oldest` is when the oldest open question was asked.
+    """The alerts of an agent; `oldest` is when the oldest open question was asked, `noticed` what changed when.
 
     >>> from dataclasses import fields
+    >>> nothing = Statistics(**{f.name: 0 for f in fields(Statistics)})
+    >>> [alert.text for alert in alerts_of("active", QuestionLimits(), nothing, None, 7200.0, [(0.0, "gpt")])]
+    ['gpt has become worse, as was noticed 2 hours ago: its answers count for less until they are right again.']
     >>> told = Statistics(**{f.name: 0 for f in fields(Statistics)} | {"questions": 95, "open": 1})
     >>> for alert in alerts_of("paused", QuestionLimits(total=100), told, 0.0, 7200.0):
     ...     print(alert.kind, "-", alert.text)
@@ -53,6 +64,17 @@ def alerts_of(
         yield Alert("budget", f"{told.questions} of {limits.total} questions are spent.")
     if limits.cost is not None and told.questions_cost >= NEARLY * limits.cost:
         yield Alert("budget", f"Questions have cost {told.questions_cost:g} of {limits.cost:g}.")
+    for at, expert in noticed:
+        if now - at < NEWS and expert is None:
+            yield Alert(
+                "change", f"What is observed has changed, as was noticed {_duration(now - at)} ago: {_FORGOTTEN}."
+            )
+        elif now - at < NEWS:
+            yield Alert("expert", f"{expert} has become worse, as was noticed {_duration(now - at)} ago: {_TRUSTED}.")
+
+
+_FORGOTTEN = "labels that no longer hold are forgotten, and it asks more for a while"
+_TRUSTED = "its answers count for less until they are right again"
 
 
 def _duration(seconds: float) -> str:

@@ -73,7 +73,7 @@ class DashboardCache:
     def _alerts(self, name: str, agent: Agent, told: Statistics) -> list[Alert]:
         oldest = next((question.at for question in agent.waiting(1)), None) if told.open else None
         state = self._agents.registry.find(name).state
-        return list(alerts_of(state, agent.settings.limits, told, oldest, time.time()))
+        return list(alerts_of(state, agent.settings.limits, told, oldest, time.time(), agent.noticed()))
 
     def _remembered(self, what: str, name: str, compute: Any) -> Any:
         with self._lock:

@@ -140,6 +140,14 @@ class Sparing(Strategy):
     def has_learned(self) -> bool:
         return self.knowledge.worth is not None
 
+    def noticed(self) -> list[tuple[int, str | None]]:
+        found: list[tuple[int, str | None]] = [(clock, None) for clock in self.watch.changes]
+        if self.panel is not None:
+            for action, one in zip(self.panel.actions, self.panel.reliability, strict=True):
+                expert = self.game.expert(action)
+                found += [(clock, None if expert is None else expert.name) for clock in one.changes]
+        return sorted(found, key=lambda change: change[0])
+
     def _scores(self, X: Tensor) -> Tensor:
         return self.knowledge.members(X).mean(0)
 
