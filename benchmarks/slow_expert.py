@@ -30,7 +30,7 @@ def main(observations: int = OBSERVATIONS) -> None:
         return "abc"[int(rng.integers(3))]
 
     with tempfile.TemporaryDirectory() as folder:
-        gpt = sp.FunctionExpert("gpt", slow, price=0.01, limits=sp.CallLimits(concurrent=16))
+        gpt = sp.FunctionExpert("gpt", slow, price=0.01)
         experts = [gpt, sp.Expert("human", price=1.0, gold=True)]
         places = [Path(folder) / name for name in ("calling.db", "waiting.db")]
         for place in places:

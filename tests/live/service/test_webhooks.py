@@ -12,6 +12,8 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
+import sparingly as sp
+from sparingly.commands.main import main
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.client.webhook_signatures import SignatureError, signed, verify
 from sparingly.live.service.service_database import ServiceDatabase, webhooks
@@ -281,3 +283,53 @@ def test_on_postgresql_one_process_sends(postgres):
         started.agent.answer("one", "cat")
         until(lambda: receiver.heard)
         assert [one["ticket"]["label"] for one in receiver.bodies(made["secret"])] == ["cat"]
+
+
+def type_in(*args):
+    with pytest.raises(SystemExit) as left:
+        main(list(args))
+    return int(left.value.code or 0)
+
+
+def test_the_client_and_the_command_line_register_look_and_send_again(tmp_path, capsys):
+    served = Served(str(tmp_path / "store"), webhook_networks=LOCAL)
+    store = ["--store", str(tmp_path / "store")]
+    with receiving() as receiver, served.on_a_socket() as url, sp.Client(url, served.tokens["admin"]) as client:
+        made = client.add_webhook(receiver.url, ["alert"])
+        assert [one["id"] for one in client.webhooks()] == [made["id"]]
+        assert (client.dead_letters(made["id"]), client.resend(made["id"])) == ([], 0)
+        assert type_in("webhook", "add", "default", receiver.url, "--event", "answered", *store) == 0
+        assert capsys.readouterr().out.startswith("whsec_")
+        type_in("webhook", "list", "default", *store)
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[2] for line in lines] == ["alert", "answered"]
+        second = lines[1].split()[0]
+        outbox = served.service.webhooks
+        until(lambda: outbox.all()[1].position >= 0)
+        served.agent.observe([1, 2, 3], id="one")
+        served.agent.answer("one", "cat")
+        until(lambda: receiver.heard)
+        for command in (["dead"], ["resend"], ["remove"]):
+            type_in("webhook", *command, "default", second, *store)
+        assert capsys.readouterr().out.splitlines() == ["0 are sent again", f"removed {second}"]
+        client.remove_webhook(made["id"])
+        assert client.webhooks() == []
+        assert type_in("webhook", "list", "nobody", *store) != 0
+        assert "there is no agent 'nobody'" in capsys.readouterr().err
+
+
+def test_costs_are_set_over_http(tmp_path):
+    served = Served(str(tmp_path / "store"))
+    agent = served.service.agents.create("mails", classes=["ham", "spam"], n_features=3, training="inline")
+    with served.on_a_socket() as url:
+        with sp.Client(url, served.tokens["admin"], agent="mails") as client:
+            client.set_costs("announced=spam,true=ham:5", query_cost=0.5)
+            assert agent.settings.costs == ((0, 1), (5, 0), (0.5, 0.5))
+            with pytest.raises(AgentError, match="hamm"):
+                client.set_costs("announced=spam,true=hamm:5")
+        with sp.Client(url, served.tokens["admin"]) as client, pytest.raises(AgentError, match="always_ask cannot"):
+            client.set_costs("0 5; 1 0")
+        with sp.Client(url, served.tokens["expert"], agent="mails") as client, pytest.raises(AgentError):
+            client.set_costs("0 5; 1 0")
+    lines = served.service.audit.lines()
+    assert [line["detail"] for line in lines if line["did"] == "set costs"] == ["1 costs that are not 1, question 0.5"]

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 8
+AT_ONCE = 2
 """Replies that are taken in one transaction: each is decided on while observations wait."""
+GIVE_WAY_SECONDS = 0.001
+"""Between two such transactions, so that whoever waits for the agent comes first."""
 UNDER_WAY_SECONDS = 600.0
 """For how long another process takes a call to be under way, unless it hears more of it."""
 CLOSE_SECONDS = 10.0
@@ -131,8 +133,9 @@ class Consultation:
         self._thread.start()
 
     def wake(self) -> None:
-        """There are new calls."""
-        self._woken.set()
+        """There are new calls; while all are busy whom they could be made to, a call that ends wakes this thread."""
+        if any(desk.free > 0 for desk in self._desks.values()):
+            self._woken.set()
 
     def close(self) -> None:
         """Make no more calls; those under way may end, for a while."""
@@ -145,7 +148,10 @@ class Consultation:
     def _run(self) -> None:
         wait: float | None = 0.0
         while not self._closing.is_set():
-            self._woken.wait(wait)
+            if wait == GIVE_WAY_SECONDS:
+                self._closing.wait(wait)
+            else:
+                self._woken.wait(wait)
             self._woken.clear()
             wait = self._try_turn()
         deadline = time.monotonic() + CLOSE_SECONDS
@@ -171,6 +177,8 @@ class Consultation:
     def _turn(self) -> float | None:
         replies = [self._finished[i] for i in range(min(AT_ONCE, len(self._finished)))]
         runtime = self._runtime
+        if not (replies or self._is_first or self._is_shared or any(desk.free > 0 for desk in self._desks.values())):
+            return self._wait()
         for call, _ in replies:
             self._desks[call.expert].under_way.pop((call.ticket, call.place), None)
         with runtime.lock, runtime.writing() as connection:
@@ -188,7 +196,7 @@ class Consultation:
         if replies:
             with runtime.lock:
                 runtime.decider.keep_snapshot_if_due()
-        return 0.0 if self._finished or over_budget or self._has_skipped else self._wait()
+        return GIVE_WAY_SECONDS if self._finished or over_budget or self._has_skipped else self._wait()
 
     def _wait(self) -> float | None:
         """Until when nothing is to be done but what wakes this thread."""

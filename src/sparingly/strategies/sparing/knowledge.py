@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.scaling import Reservoir
 from sparingly.strategies.sparing.beliefs import Beliefs
+from sparingly.strategies.sparing.kernel import squared_distances
 from sparingly.strategies.sparing.open_questions import OpenQuestion
 from sparingly.strategies.sparing.panel import NO_ANSWER, Panel
 from sparingly.strategies.sparing.purchase import FIRST, ExpectedCosts
@@ -26,6 +27,8 @@ PACE = 1.6
 """... or the rounds by this one, if there is any new label."""
 PANEL_GROWTH = 1.2
 """Beside experts who may be wrong both are this: there labels are fewer, and each counts for more."""
+NEAREST = 3
+"""Labels that are looked at while no model is trained yet."""
 UNMEASURED = 100
 """So many labels of which nothing was believed beforehand are enough to measure on what labels teach."""
 
@@ -160,6 +163,22 @@ class Bought:
             counts = counts + torch.bincount(self["y"], minlength=n_classes)
         return counts / counts.sum()
 
+    def nearest(self, X: Tensor, n_classes: int) -> Tensor:
+        """How common each class is among the few labels nearest to observations, `[block, class]`.
+
+        >>> bought = Bought(folds=2)
+        >>> for k in range(8):
+        ...     bought.add(torch.tensor([float(k)]), int(k > 3), None, clock=k, costs=torch.eye(2))
+        >>> bought.nearest(torch.tensor([[0.2], [6.8]]), 2).argmax(1).tolist()
+        [0, 1]
+        """
+        known, rows = self["x"].flatten(1), X.flatten(1)
+        spread = known.std(0).clamp(min=1e-6)
+        distances = squared_distances(rows / spread, known / spread)
+        near = self["y"][distances.topk(min(NEAREST, len(self)), largest=False).indices]
+        counts = nn.functional.one_hot(near, n_classes).sum(1).float()
+        return (counts + self.shares(n_classes)) / (near.shape[1] + 1)
+
     def state_dict(self) -> dict[str, Any]:
         return self._memory.state_dict()
 
@@ -268,9 +287,15 @@ class Knowledge:
                 self.worth = self.worth.scaled(factor)
 
     def members(self, X: Tensor) -> Tensor:
-        """The members' calibrated probabilities, `[member, block, class]`; the labels' shares before there are any."""
+        """The members' calibrated probabilities, `[member, block, class]`; the labels' shares before there are any.
+
+        Where labels are there and only the training is late, as beside another process that trains, the nearest of
+        them say more than their shares.
+        """
         if self.worth is not None:
             return self.beliefs(X)
+        if len(self.bought) >= FIRST:
+            return self.bought.nearest(X, len(self.expected_costs.costs))[None]
         return self.bought.shares(len(self.expected_costs.costs)).expand(1, len(X), -1)
 
     def novelty(self, X: Tensor) -> Tensor:

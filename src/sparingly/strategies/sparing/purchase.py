@@ -32,6 +32,8 @@ ANNOUNCED = "the label is worth {worth:.2f}, the question costs {net:.2f} more t
 """Why an observation is announced."""
 GUESSED = "guess: nothing learned yet"
 """The same before there is a model."""
+NEAREST = "guess: by the nearest labels, for no model is trained yet"
+"""The same where labels are there already, and only the training is late."""
 CHECK = 0.25
 """The share of random questions about an announcement that is under suspicion, if there are random questions."""
 
@@ -300,7 +302,8 @@ class PurchaseRule:
         found = {**numbers, "probability": rate, "audit": audit}
         if audit:
             return True, Why("a random question, to check what the model is sure of (rate {probability:.4f})", found)
-        return False, Why(ANNOUNCED if numbers else GUESSED, found)
+        guessed = GUESSED if offer.known - offer.waiting < FIRST else NEAREST
+        return False, Why(ANNOUNCED if numbers else guessed, found)
 
     def announced(self, offers: OfferBlock, worth: Worth) -> tuple[dict[str, Floats], int]:
         """The numbers of a block, and how many of its first rows are not worth a question; the same as one by one."""
