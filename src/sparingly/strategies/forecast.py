@@ -30,9 +30,9 @@ class Forecast:
     --------
     >>> forecast = Forecast(labels=200, slope=0.02, error=0.005, spread=0.001, risk=0.3, price=0.5, rounds=5000)
     >>> [round(one, 4) for one in forecast.saving(100)]
-    [0.0081, 0.004, 0.0122]
+    [0.0081, 0.0033, 0.013]
     >>> [round(one, 1) for one in forecast.total(100)]
-    [70.5, 49.9, 91.2]
+    [70.5, 46.3, 94.8]
     """
 
     labels: int
@@ -46,7 +46,7 @@ class Forecast:
     def saving(self, questions: float) -> tuple[float, float, float]:
         """What a round costs less once so many more are answered, and a 95 % interval."""
         grown = math.log1p(questions / max(self.labels, 1))
-        half = 1.96 * math.hypot(self.error * grown, self.spread * math.sqrt(2) * min(1.0, grown))
+        half = 1.96 * math.hypot(self.error * grown, self.spread * math.sqrt(2) * min(1.0, questions / 50))
         return self.slope * grown, self.slope * grown - half, self.slope * grown + half
 
     def total(self, questions: float, rounds: float | None = None) -> tuple[float, float, float]:

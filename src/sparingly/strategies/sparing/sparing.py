@@ -31,7 +31,7 @@ from sparingly.strategies.sparing.purchase import (
     scale,
 )
 from sparingly.strategies.sparing.watch import Watch
-from sparingly.strategies.sparing.worth import SPREAD
+from sparingly.strategies.sparing.worth import SLOPE_ERROR, SPREAD
 from sparingly.strategies.strategy import Assessment, Heard, Strategy, Why
 
 BLOCK = ("risk", "value", "price", "novelty", "cheapest")
@@ -320,7 +320,8 @@ class Sparing(Strategy):
             return None
         labels, to_come = len(self.knowledge.bought), self.purchase_rule.rounds_to_come(self.clock)
         price = float(self.game.costs[expert].mean())
-        return Forecast(labels, worth.slope, worth.error, SPREAD * worth.risk, worth.asked, price, to_come)
+        error = math.hypot(worth.error, SLOPE_ERROR * worth.slope)
+        return Forecast(labels, worth.slope, error, SPREAD * worth.risk, worth.asked, price, to_come)
 
     def _due_after_label(self) -> bool:
         if self.panel is not None and len(self.knowledge.bought) == self.knowledge.schedule.labels:

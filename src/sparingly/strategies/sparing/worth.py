@@ -20,7 +20,9 @@ PANEL_DISCOUNT = 4.0
 """The same beside experts who may be wrong, whose word hides at first how far the members disagree; times the square
 of the weight that the own model has in the posterior, up to `MOST_OWN`, for a label teaches the own model."""
 MOST_OWN = 0.6
-SPREAD = 0.05
+SLOPE_ERROR = 0.4
+"""The standard error of the slope of the learning curve to come, over the slope measured, besides that of measuring."""
+SPREAD = 0.1
 """The standard deviation of what announcements cost with one trained ensemble rather than with another, over that
 cost."""
 

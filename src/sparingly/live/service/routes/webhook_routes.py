@@ -18,7 +18,7 @@ Admin = Annotated[Identity, allowed(ADMIN)]
 WebhookId = Annotated[str, Path(pattern="^wh_[0-9a-f]{16}$", description="The webhook's id.")]
 
 
-class WebhookIn(Strict):
+class NewWebhookIn(Strict):
     url: Annotated[StrictStr, Field(min_length=1, max_length=2000)]
     events: list[StrictStr] | None = Field(
         None, max_length=10, description="decided, answered, corrected, closed, alert; all of them if left out."
@@ -78,7 +78,7 @@ async def list_webhooks(agent: Name, here: Here, who: Admin) -> Json:
 
 
 @router.post("", response_model=NewWebhookOut, status_code=201)
-async def register_webhook(body: WebhookIn, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
+async def register_webhook(body: NewWebhookIn, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
     """Tell an address what happens to tickets from now on; the secret that signs the messages is told this once."""
     return await here.call(_register, here, agent, the_agent, body, who)
 
@@ -110,7 +110,7 @@ async def send_test(webhook: WebhookId, agent: Name, here: Here, who: Admin) -> 
     return {"message": await here.call(here.webhooks.send_test, agent, webhook)}
 
 
-def _register(here: Service, name: str, agent: Any, body: WebhookIn, who: Identity) -> Json:
+def _register(here: Service, name: str, agent: Any, body: NewWebhookIn, who: Identity) -> Json:
     here.webhook_rule.resolve(body.url)
     made, secret = here.webhooks.register(name, body.url, body.events, position=agent.count_events(), by=who)
     return {**asdict(made), "secret": secret}
