@@ -1,15 +1,17 @@
-"""What a user's own short stream costs when its length is told, and what labels that are there already save.
+"""What a user's own short stream costs when its length is told, what labels that are there already save, and what
+river's documented pattern `StandardScaler() | ActiveClassifier()` costs beside the classifier alone.
 
-`python -m benchmarks first_hour` plays both and prints a table of each; `python -m benchmarks first_hour short cancer`
-or `taught adult` plays a part. Seeds 0 to 4 are for reporting only; `--first-seed 1000` is for making.
+`python -m benchmarks first_hour` plays all and prints a table of each; `python -m benchmarks first_hour short cancer`,
+`taught adult` or `river phishing` plays a part. Seeds 0 to 4 are for reporting only; `--first-seed 1000` is for making.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +31,7 @@ PLAYERS = (
     Player(strategy="explore_then_commit", options={"n": 50}, label="explore_then_commit,n=50"),
 )
 SHORT = ("cancer", "wine", "wine at 0.2", "phishing", "phishing at 0.2")
+RIVER = ("phishing", "phishing at 0.2", "cancer", "wine")
 DATASETS = ("adult", "magic_telescope", "covertype", "digits")
 
 
@@ -91,14 +94,56 @@ def taught(name: str, first_seed: int) -> Iterator[str]:
     yield f"{name:16} cold {cold:7.1f}   taught {warm:7.1f}   ratio {warm / cold:.2f}   questions {questions}"
 
 
+def in_river(name: str, first_seed: int) -> Iterator[str]:
+    """What a river stream costs with a scaler before the classifier in a pipeline, and without."""
+    from river import preprocessing
+
+    from sparingly.adapters.river import ActiveClassifier
+
+    stem, _, price = name.partition(" at ")
+    rows = list(_river_rows(stem))
+    costs: dict[str, list[float]] = {"scaler": [], "without": []}
+    for seed in range(first_seed, first_seed + SEEDS):
+        order = np.random.default_rng(seed).permutation(len(rows))
+        for kind in costs:
+            alone = ActiveClassifier(query_cost=float(price or 1), seed=seed)
+            model = preprocessing.StandardScaler() | alone if kind == "scaler" else alone
+            costs[kind].append(_river_cost(model, [rows[place] for place in order], float(price or 1)))
+    scaled, without = (float(np.mean(costs[kind])) for kind in ("scaler", "without"))
+    yield f"{name:16} StandardScaler() | ... {scaled:7.1f}   without {without:7.1f}   ratio {scaled / without:.2f}"
+
+
+def _river_rows(name: str) -> Iterator[tuple[dict[str, float], Any]]:
+    from river import datasets
+    from sklearn.datasets import load_breast_cancer, load_wine
+
+    if name == "phishing":
+        yield from datasets.Phishing()
+        return
+    bunch = load_breast_cancer(as_frame=True) if name == "cancer" else load_wine(as_frame=True)
+    yield from zip(bunch.data.to_dict("records"), bunch.target.tolist(), strict=True)
+
+
+def _river_cost(model: Any, rows: Sequence[tuple[dict[str, float], Any]], price: float) -> float:
+    """The price of all questions, and 1 for each announcement that is wrong."""
+    total = 0.0
+    for x, label in rows:
+        announced, asks = model.predict_one(x)
+        total += price if asks else float(announced != label)
+        if asks:
+            model.learn_one(x, label)
+    return total
+
+
 def command(words: list[str]) -> int:
-    """Both parts, or those that are named."""
+    """All parts, or those that are named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks first_hour")
-    parser.add_argument("what", nargs="?", choices=("short", "taught", "all"), default="all")
+    parser.add_argument("what", nargs="?", choices=("short", "taught", "river", "all"), default="all")
     parser.add_argument("name", nargs="*")
     parser.add_argument("--first-seed", type=int, default=0)
     given = parser.parse_args(words)
-    for kind, play, names in (("short", short, SHORT), ("taught", taught, DATASETS)):
+    parts = (("short", short, SHORT), ("taught", taught, DATASETS), ("river", in_river, RIVER))
+    for kind, play, names in parts:
         for name in (given.name or names) if given.what in (kind, "all") else ():
             for line in play(name, given.first_seed):
                 print(line, flush=True)

@@ -261,7 +261,8 @@ def _plan(runs: list[Run], to_do: list[Run], estimates: Estimates, workers: int)
     seconds = estimates.total(to_do, workers)
     guessed = sum(not estimates.known(run) for run in to_do)
     rounds = sum(map(estimates.rounds, to_do))
-    counts = f"{len(runs)} runs, {len(runs) - len(to_do)} done, {len(to_do)} to do ({rounds:,} rounds)"
+    all_ = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    counts = f"{all_}, {len(runs) - len(to_do)} done, {len(to_do)} to do ({rounds:,} rounds)"
     doubt = f" ({guessed} of them guessed)" if guessed else ""
     return f"{counts}: about {in_time(seconds)} with {workers} worker{'s' * (workers > 1)}{doubt}"
 

@@ -59,7 +59,7 @@ def described(data: Dataset) -> Iterator[str]:
         fields = list(data.schema.fields.items())
         shown = [f"{name} ({field.described})" for name, field in fields[:MOST_COLUMNS]]
         more = f" and {len(fields) - MOST_COLUMNS} more" if len(fields) > MOST_COLUMNS else ""
-        yield f"{len(fields)} columns: {', '.join(shown)}{more}"
+        yield f"{len(fields)} {'column' if len(fields) == 1 else 'columns'}: {', '.join(shown)}{more}"
     counts = np.bincount(data.y, minlength=data.n_classes)
     order = np.argsort(-counts, kind="stable")
     classes = [f"{data.classes[place]} ({counts[place]:,})" for place in order[:MOST_CLASSES]]

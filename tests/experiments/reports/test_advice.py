@@ -109,3 +109,12 @@ def test_questions_at_the_beginning_and_later_are_told():
         "then about 3 in 100."
     )
     assert not advise(pd.DataFrame(rows).assign(table="Q1"), curves), "the paper's tables are for researchers"
+
+
+def test_a_strategy_that_played_alone_has_its_table_too(played):
+    told = digest(played[1], list(played[1].studies()))
+    (advice,) = advise(told.runs[told.runs["label"] == "always_ask epochs=1"], told.costs)
+    lines = list(in_text(advice))
+    assert lines[1].startswith("always asking (epochs=1) played alone: expect about")
+    assert "the dearest mistakes" in lines[2]
+    assert len(lines) == 4

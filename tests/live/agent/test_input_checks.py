@@ -68,9 +68,9 @@ def test_a_number_and_a_truth_value_are_two_classes(tmp_path: Path) -> None:
         ({"seed": 10**5000}, "seed is"),
         ({"seed": True}, "seed is True"),
         ({"keep": -1}, "keep is -1"),
-        ({"max_open": 2**63}, "the limit open is 9223372036854775808"),
-        ({"max_per_day": True}, "the limit per_day is True"),
-        ({"max_per_hour": 1.5}, "the limit per_hour is 1.5"),
+        ({"max_open": 2**63}, "max_open is 9223372036854775808"),
+        ({"max_per_day": True}, "max_per_day is True"),
+        ({"max_per_hour": 1.5}, "max_per_hour is 1.5"),
         ({"audit_rate": float("nan")}, "audit_rate is nan"),
         ({"n_features": 2**62}, "refuses these settings"),
         ({"classes": ["cat", 2**63]}, "below 2"),
@@ -102,7 +102,7 @@ def test_adapters_refuse_a_negative_price() -> None:
         (["--classes", "cat,dog,cat"], "class 'cat' is named twice"),
         (["--classes", "cat,dog", "--query-cost", "-1"], "must not be negative"),
         (["--classes", "cat,dog", "--cost", "announced=cat,true=dog:-5"], "not be negative"),
-        (["--classes", "cat,dog", "--max-open", "-3"], "the limit open is -3"),
+        (["--classes", "cat,dog", "--max-open", "-3"], "max_open is -3"),
     ],
 )
 @pytest.mark.parametrize("command", ["agent create", "serve"])

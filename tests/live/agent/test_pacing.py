@@ -98,8 +98,8 @@ def test_the_horizon_reaches_a_strategy_that_takes_it(make: Make, path: Path) ->
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"max_total": -1}, "the limit total is -1"),
-        ({"max_total": 2.5}, "the limit total is 2.5"),
+        ({"max_total": -1}, "max_total is -1"),
+        ({"max_total": 2.5}, "max_total is 2.5"),
         ({"max_cost": float("nan")}, "max_cost is nan"),
         ({"max_cost": "much"}, "max_cost is 'much'"),
         ({"horizon": 0, "max_total": 3}, "horizon is 0"),

@@ -57,6 +57,14 @@ def test_a_broken_picture_is_refused(make, given, words) -> None:
     agent.observe([1.0, 2.0])  # nothing was fixed by it
 
 
+def test_bytes_that_are_no_picture_are_no_text_where_pictures_are_expected(make) -> None:
+    agent = make(n_features=(3, 32, 32))
+    with pytest.raises(AgentError, match="the image is none of PNG, JPEG"):
+        agent.observe(b"hello")
+    with pytest.raises(AgentError, match="an observation is a picture of 3 x 32 x 32 numbers, not text: text"):
+        agent.observe("hello")
+
+
 def test_an_agent_of_numbers_takes_no_picture(make) -> None:
     agent = make()
     with pytest.raises(AgentError, match="not that of an image"):

@@ -16,6 +16,7 @@ from tests.live.served import AT, X, observed
     ("path", "body", "status", "said"),
     [
         ("observations", b"{", 400, "the body is not JSON"),
+        ("observations", b'{"text": "\xff"}', 400, "the body is not UTF-8: byte 0xff at place 10"),
         ("observations", b'{"features": [1, NaN, 2]}', 422, "feature 1 is nan"),
         ("observations", b'{"features": [1, 1e999, 2]}', 422, "feature 1 is inf"),
         ("observations", b'{"features": [1, 2]}', 422, "an observation has 2 features, not 3"),

@@ -165,13 +165,15 @@ class Advice:
     def verdict(self) -> str:
         """Which to take, how sure that is, and how many questions to expect."""
         best, sure = self.best, self._sure()
-        if best.asks_always:
+        alone = len(self.spent) == 1
+        if best.asks_always and not alone:
             return f"Ask about every row{sure}: nothing that learns was cheaper on this stream."
-        if best.asks_never:
+        if best.asks_never and not alone:
             return f"Never ask{sure}: at this price no question pays on this stream."
         rows, first, later = self.early
+        which = f"{best.name} played alone" if alone else f"Use {best.name}{sure}"
         return (
-            f"Use {best.name}{sure}: expect about {amount(first)} questions in the first {rows:,} rows, "
+            f"{which}: expect about {amount(first)} questions in the first {rows:,} rows, "
             f"then about {amount(later)} in 100."
         )
 
@@ -184,12 +186,12 @@ class Advice:
 
 
 def advise(runs: Any, curves: Any) -> list[Advice]:
-    """Advice for every stream on which strategies were compared under the same costs; none for the paper's tables."""
+    """Advice for every stream that was played under the same costs by all strategies; none for the paper's tables."""
     known = {row.table for row in printed()}
     found = []
     for (table, dataset), part in runs.groupby(["table", "dataset"], sort=False):
         alike = part[["costs", "query_cost"]].drop_duplicates() if "counts" in part else ()
-        if len(alike) == 1 and table not in known and part["label"].nunique() > 1 and part["counts"].notna().all():
+        if len(alike) == 1 and table not in known and part["counts"].notna().all():
             mine = curves[(curves["table"] == table) & (curves["dataset"] == dataset)]
             found.append(_advice(str(table), str(dataset), part, mine))
     return found
@@ -265,9 +267,9 @@ def in_text(advice: Advice) -> Iterator[str]:
     heads = ("strategy", "total cost", "questions", "their price", "mistakes", "their cost", "seconds")
     rows = [heads, *(tuple(table_row(one)) for one in advice.spent)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(heads))]
-    for row in rows:
+    for row, kinds in zip(rows, ["the dearest mistakes", *(one.kinds for one in advice.spent)], strict=True):
         cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        yield "  " + "  ".join(cells)
+        yield ("  " + "  ".join([*cells, kinds])).rstrip()
 
 
 def table_row(one: Spent) -> list[str]:

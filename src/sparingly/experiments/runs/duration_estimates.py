@@ -16,6 +16,8 @@ UNKNOWN = 4e-4
 """Seconds a round where nothing of the kind has run yet ..."""
 STARTING = 4.0
 """Seconds of work for which one more process is worth its start, most of which is importing PyTorch."""
+REPORT = 3.0
+"""Seconds for the report, most of which is drawing."""
 SLOW = {"ineural": 4e-3, "lenet": 1.5e-2}
 """... and of the strategy and the network that take ten times as long and more."""
 
@@ -66,11 +68,13 @@ class Estimates:
         >>> estimates.workers([run]), estimates.workers([run] * 10_000) == os.cpu_count()
         (1, True)
         """
-        return max(1, min(os.cpu_count() or 1, int(self.total(runs, 1) / STARTING)))
+        return max(1, min(os.cpu_count() or 1, int(sum(map(self.seconds, runs)) / STARTING)))
 
     def total(self, runs: Iterable[Run], workers: int) -> float:
         """Seconds until all of them are done."""
-        return sum(self.seconds(run) for run in runs) / max(1, workers)
+        seconds = [self.seconds(run) for run in runs]
+        starting = STARTING if workers > 1 else 0.0
+        return REPORT + starting + sum(seconds) / max(1, workers) if seconds else 0.0
 
     @staticmethod
     def _keys(run: Run) -> list[tuple[str, ...]]:

@@ -49,7 +49,7 @@ class QuestionLimits:
                     raise AgentError(f"max_cost is {shortened(value)}: it must be a finite number from 0 on, or None")
             elif value is not None and not _is_whole(value):
                 raise AgentError(
-                    f"the limit {limit.name} is {shortened(value)}: it must be a whole number below 2**63, or None"
+                    f"max_{limit.name} is {shortened(value)}: it must be a whole number from 0 to 2**63 - 1, or None"
                 )
 
     @property

@@ -66,7 +66,8 @@ class Schema:
 
         Of raw rows, the words that it has not seen before are taken on by any later call too.
         """
-        if self.names is None and is_given_picture(block[0]):
+        bytes_of_picture = len(self.shape or ()) == 3 and isinstance(block[0], bytes | bytearray)
+        if self.names is None and (is_given_picture(block[0]) or bytes_of_picture):
             shape = self.shape or _refused(lambda pictures: shape_of(read_picture(pictures[0])), [block[0]])
             return replace(self, shape=shape)
         if self.table is not None:
@@ -84,6 +85,8 @@ class Schema:
             checked_text("field", name)
         if self.shape not in (None, (table.width,)):
             assert self.shape is not None
+            if len(self.shape) == 3:
+                raise AgentError(f"an observation is a picture of {_extent(self.shape)} numbers, not {table.described}")
             raise AgentError(f"the row becomes {table.width} numbers, not {_extent(self.shape)}: leave n_features out")
         return replace(self, shape=(table.width,), table=table)
 
@@ -106,7 +109,7 @@ class Schema:
     def read(self, features: Any) -> Vector:
         """One observation of numbers as float32 of this shape, or an error that names the feature."""
         assert self.shape is not None
-        if is_given_picture(features):
+        if is_given_picture(features) or (len(self.shape) == 3 and isinstance(features, bytes | bytearray)):
             shape = self.shape
             return _refused(lambda pictures: pixels(read_picture(pictures[0]), shape), [features])
         named = _named(features)

@@ -324,11 +324,10 @@ def reasons_of(row: Any, classes: Sequence[Label]) -> dict[str, Any]:
     """What a ticket's row says of why: the reason with its numbers, and the classes' probabilities."""
     told, held = getattr(row, "numbers", None), getattr(row, "probabilities", None)
     numbers = json.loads(told) if told else {}
-    shares = np.frombuffer(held, dtype="<f4").tolist() if held else []
-    probabilities = {name: round(p, 6) for name, p in zip(classes, shares, strict=False)}
+    shares = np.frombuffer(held, dtype="<f4").astype(np.float64).round(6).tolist() if held else []
     why = Reason(row.why)
     why.numbers = numbers
-    return {"why": why, "probabilities": probabilities, "numbers": numbers}
+    return {"why": why, "probabilities": dict(zip(classes, shares, strict=False)), "numbers": numbers}
 
 
 def _plain_number(value: Any) -> Any:

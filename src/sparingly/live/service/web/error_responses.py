@@ -92,6 +92,11 @@ async def _on_agent_error(request: Request, error: Exception) -> Response:
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers = dict(error.headers) if error.headers else None
+    if isinstance(error.__cause__, UnicodeDecodeError):
+        found = error.__cause__
+        return respond(
+            request, 400, f"the body is not UTF-8: byte {found.object[found.start]:#x} at place {found.start}"
+        )
     return respond(request, error.status_code, f"{request.url.path}: {error.detail}", headers)
 
 
