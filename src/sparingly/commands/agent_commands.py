@@ -131,6 +131,32 @@ def teach(
 
 
 @agent.command()
+def plant(
+    place: Annotated[str, typer.Argument(metavar="[FILE|URL]", help="The agent; `agent.db` if left out.")],
+    source: Annotated[str | None, typer.Argument(metavar="DATA", help="CSV or JSON lines; - reads them in.")] = None,
+    target: Annotated[str, typer.Option(help="The column or key that holds the label.")] = "label",
+    payload: Annotated[str | None, typer.Option(help="The column that people are shown instead of the row.")] = None,
+    drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
+    token: Token = None,
+    kind: Annotated[str | None, typer.Option("--format", help="csv or jsonl; otherwise the first line tells.")] = None,
+    id: Annotated[str, typer.Option(help="The column or key that holds the caller's own id.")] = "id",
+) -> None:
+    """Plant items whose classes are known among the questions, to see how often people are right."""
+    from sparingly.commands.input_formats import class_of, open_rows, with_labels, without
+    from sparingly.live.agent.agent import Agent
+
+    place, source = ("agent.db", place) if source is None else (place, source)
+    left_out = [column.strip() for column in drop.split(",")] if drop else []
+    with open_rows(source, kind, id, payload) as rows, _opened(place, token) as opened:
+        known = [row for row in with_labels(without(rows, left_out), target) if row.label is not None]
+        labels = [class_of(row.label, opened.classes) for row in known]
+        X, ids, shown = [row.features for row in known], [row.id for row in known], [row.payload for row in known]
+        act = opened.team.plant if isinstance(opened, Agent) else opened.plant
+        count = len(act(X, labels, ids=ids, payloads=shown))
+    typer.echo(f"{place}: {count} items planted")
+
+
+@agent.command()
 def questions(place: Place, limit: Annotated[int, typer.Option(min=1)] = 20) -> None:
     """List the open questions, oldest first."""
     from sparingly.live.agent import leases

@@ -54,6 +54,9 @@ def serve(
     ] = None,
     strategy: Annotated[str | None, typer.Option(help="The strategy's name; ours if not given.")] = None,
     audit_rate: Annotated[float, typer.Option(help="Share of announcements that are checked all the same.")] = 0.0,
+    second_opinions: Annotated[
+        float | None, typer.Option(help="The share of answers that another person gives, too.")
+    ] = None,
     max_open: Annotated[int | None, typer.Option(help="Questions that may be open at a time.")] = None,
     max_per_hour: Annotated[int | None, typer.Option(help="Questions that may be asked in an hour.")] = None,
     max_per_day: Annotated[int | None, typer.Option(help="Questions that may be asked in a day.")] = None,
@@ -123,7 +126,7 @@ def serve(
     }
     chosen |= {"costs": stated_costs(costs, cost), "max_open": max_open, "max_per_day": max_per_day, "seed": seed}
     chosen |= {"max_per_hour": max_per_hour, "max_total": max_total, "max_cost": max_cost, "horizon": horizon}
-    chosen |= {"experts": experts or None, "hold": hold}
+    chosen |= {"experts": experts or None, "hold": hold, "second_opinions": second_opinions}
     with service.database.starting():
         server.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], chosen)
         service.agents.open_all()

@@ -14,6 +14,7 @@ MOST = 20_000
 """So many observations of a data set are replayed at most."""
 
 if TYPE_CHECKING:
+    from sparingly.live.client.simulated_day import SimulatedDayResult
     from sparingly.live.client.simulation import SimulatedStream
 
 
@@ -35,10 +36,24 @@ def simulate(
     costs: Costs = None,
     query_cost: Annotated[float, typer.Option(help="What a question costs, if the agent is made.")] = 1.0,
     seed: Annotated[int, typer.Option(help="The seed of chance.")] = 0,
+    day: Annotated[
+        bool, typer.Option("--day", help="A day in a minute: serve, too, with a recorded model and a careless person.")
+    ] = False,
+    minutes: Annotated[float, typer.Option(help="How long the day lasts.")] = 1.0,
+    patience: Annotated[float, typer.Option(help="For how many seconds the last answers are awaited.")] = 60.0,
+    careless: Annotated[float, typer.Option(help="Share of wrong answers of the careless one.")] = 0.4,
+    port: Annotated[int, typer.Option(help="On which the day is served; 0 finds a free one.")] = 0,
 ) -> None:
-    """Replay data against a running service with people who are slow, wrong at times and go to lunch."""
+    """Replay data against a running service with people who are slow, wrong at times and go to lunch.
+
+    With --day it serves by itself: three people, of whom one is careless, and a language model whose answers were
+    recorded (banking77) work on one queue; it ends with the bill, and says who was found careless when.
+    """
     from sparingly.live.client import simulation
 
+    if day:
+        _day(data, count, seed, 60 * minutes, patience, careless, port)
+        return
     if not secret:
         raise ValueError("an admin's token is needed: --token, or the variable SPARINGLY_TOKEN")
     people = simulation.People(experts, thinking=thinking, wrong=wrong, lunch=lunch)
@@ -57,6 +72,67 @@ def simulate(
         say=typer.echo,
     )
     typer.echo(f"{done.observations} observations, {done.questions} questions, {done.answers} answers")
+
+
+def _day(data: str, count: int, seed: int, seconds: float, patience: float, careless: float, port: int) -> None:
+    """A day in a minute, and what it came to."""
+    import numpy as np
+
+    from sparingly.experiments import datasets
+    from sparingly.live.client.simulated_day import SimulatedTeam, simulate_day
+    from sparingly.live.client.simulation import Example, SimulatedStream
+    from sparingly.live.service.web import logs
+
+    found = datasets.load("banking77" if data == "digits" else data)
+    if not found.answers:
+        raise ValueError(f"no answers of a language model were recorded for {data}: take banking77")
+    logs.configure("warning", "text", access_log=False)
+    machine, said = next(iter(found.answers.items()))
+    order = np.random.default_rng(seed).permutation(len(found))[: count or None]
+    names, texts = [str(label) for label in found.classes], found.texts
+    rows = found.rows(slice(None))
+    examples = [Example(rows[i].ravel(), None if texts is None else str(texts[i]), names[found.y[i]]) for i in order]
+    recorded = [names[said[i]] if said[i] >= 0 else None for i in order]
+    team = SimulatedTeam(wrong=(0.03, 0.03, careless))
+    done = simulate_day(
+        SimulatedStream(tuple(names), examples),
+        recorded,
+        team,
+        machine=machine,
+        seconds=seconds,
+        patience=patience,
+        port=port,
+        seed=seed,
+        say=typer.echo,
+    )
+    for line in _told(done, len(order)):
+        typer.echo(line)
+
+
+def _told(done: SimulatedDayResult, count: int) -> list[str]:
+    told = done.statistics
+    lines = [
+        f"{told.observations} messages in {done.seconds:.0f} s: {told.questions} questions to people, "
+        f"{told.second_opinions} second opinions, {told.known_answers} answers to planted items, {told.open} left open",
+        f"{done.right / count:.1%} of the messages have the right class in the end",
+    ]
+    for one in done.people:
+        right = (
+            ""
+            if one.accuracy is None
+            else (f", right {one.accuracy:.0%} ({one.accuracy_low:.0%} to {one.accuracy_high:.0%})")
+        )
+        lines.append(f"{one.expert:>20} {one.cost:>10.2f}  {one.answers} answers{right}")
+    lines.append(f"{'not answered':>20} {done.unanswered:>10.2f}")
+    sums = f"{sum(done.bill.values()):.2f}"
+    lines.append(f"{'together':>20} {sums:>10}  the agent says {done.total:.2f}")
+    for one in done.careless:
+        lines.append(f"{one.expert} was found careless after {one.found_after} answers: {one.why}")
+    if not done.careless:
+        lines.append("nobody was found careless")
+    if not done.adds_up:
+        raise ValueError(f"the bill does not add up: {sums} and {done.total:.2f}")
+    return lines
 
 
 def _stream(data: str, target: str | None) -> SimulatedStream:

@@ -47,6 +47,10 @@ from sparingly.live.agent.ticket_records import (
     Waiting,
 )
 from sparingly.live.consultation.consultation import Consultation, started_consultation
+from sparingly.live.quality import team_quality
+from sparingly.live.quality.quality_checks import QualityChecks
+from sparingly.live.quality.quality_records import PersonQuality
+from sparingly.live.quality.team import Team
 from sparingly.live.store import export
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.migrations import WRITE_CHECK, write_meta
@@ -111,6 +115,8 @@ class Agent:
     hold
         Whether nothing is announced before there is a model: such tickets are "held", without a prediction, and
         announced as soon as there is one.
+    second_opinions
+        The share of answers that another person gives, too; as it was, and at first none, when left out.
     clock
         The time in seconds; another one for tests.
     busy_timeout
@@ -159,6 +165,7 @@ class Agent:
         retention_days: float | None = None,
         descriptions: Mapping[Any, str] | None = None,
         hold: bool = False,
+        second_opinions: float | None = None,
         clock: Callable[[], float] = time.time,
         busy_timeout: float | None = None,
     ) -> None:
@@ -185,6 +192,7 @@ class Agent:
             retention_days=retention_days,
             descriptions=descriptions,
             hold=hold,
+            quality=QualityChecks().changed({"second_opinions": second_opinions}),
         )
         if not backend_of(path).exists():
             Store.create(path, settings, state=None if instance is None else Learner(instance).state())
@@ -216,6 +224,7 @@ class Agent:
 
     def _begin(self, runtime: AgentRuntime, experts: Sequence[Expert | MachineExpert] | None) -> None:
         self._runtime, self._lending = runtime, Lending(runtime)
+        self.team = Team(runtime)
         self._consultation: Consultation | None = None
         machines = [one for one in experts or () if isinstance(one, MachineExpert)]
         if machines:
@@ -323,11 +332,13 @@ class Agent:
 
     def skip(self, ticket_id: str, *, expert: str | None = None, audit: AuditLine | None = None) -> None:
         """Close a question without an answer; a named expert's skip leaves it open for the others."""
-        self._runtime.change(ticket_id, lambda c, row, now: closed(c, row, SKIPPED, expert, now), audit)
+        if not team_quality.set_aside(self._runtime, ticket_id, expert, audit):
+            self._runtime.change(ticket_id, lambda c, row, now: closed(c, row, SKIPPED, expert, now), audit)
 
     def dont_know(self, ticket_id: str, *, expert: str | None = None, audit: AuditLine | None = None) -> None:
         """Close a question to which the person has no answer."""
-        self._runtime.change(ticket_id, lambda c, row, now: closed(c, row, UNKNOWN, expert, now), audit)
+        if not team_quality.set_aside(self._runtime, ticket_id, expert, audit):
+            self._runtime.change(ticket_id, lambda c, row, now: closed(c, row, UNKNOWN, expert, now), audit)
 
     def withdraw(self, ticket_id: str, *, audit: AuditLine | None = None) -> None:
         """Take an observation back for good: it is not asked any more, and takes no answer."""
@@ -451,6 +462,25 @@ class Agent:
     def over_time(self, points: int = 50) -> list[Statistics]:
         """The statistics up to each of so many points of its life."""
         return self._runtime.queries.over_time(points)
+
+    def people(self) -> list[PersonQuality]:
+        """How often each expert is right, how fast and how dear; `agent.team` has more about people."""
+        return self.team.people()
+
+    def plant(self, x: Any, label: Label, *, id: str | int | None = None, payload: Any = None) -> str:
+        """Plant an item whose class is known among the questions, to see how often people are right.
+
+        People cannot tell it from any other question. It is in no count of observations and teaches nothing. Returns
+        its ticket's id.
+        """
+        ids, payloads = None if id is None else [id], None if payload is None else [payload]
+        return self.team.plant([x], [label], ids=ids, payloads=payloads)[0]
+
+    def adjudicate(
+        self, ticket_id: str, label: Any, *, expert: str | None = None, audit: AuditLine | None = None
+    ) -> None:
+        """Settle a disagreement between two people: this class stands, and is learned if it is another than before."""
+        self.team.adjudicate(ticket_id, label, expert, audit)
 
     def experts(self) -> list[Answered]:
         """What each person has answered, whoever has answered most first."""

@@ -21,6 +21,7 @@ from sparingly.live.agent.errors import AgentError, shortened
 from sparingly.live.agent.features import Schema
 from sparingly.live.agent.ticket_records import Label
 from sparingly.live.consultation.declared_experts import declared, game_with
+from sparingly.live.quality.quality_checks import QualityChecks
 from sparingly.strategies import registered
 from sparingly.strategies.strategy import Strategy
 
@@ -94,6 +95,9 @@ class AgentSettings:
     """Whether nothing is announced before there is a model."""
     may_add_classes: tuple[str, ...] = ()
     """Who may add classes besides admins: people's names, or "*"."""
+    quality: QualityChecks = field(default_factory=QualityChecks)
+    people: tuple[str, ...] = ()
+    """The experts who are one person each: whoever signs in under that name."""
 
     @cached_property
     def game(self) -> Game:
@@ -109,6 +113,12 @@ class AgentSettings:
     def machine_actions(self) -> frozenset[int]:
         """The actions that ask a machine."""
         return frozenset(len(self.classes) + e for e, told in enumerate(self.experts) if told[4])
+
+    def questions_to_others(self, person: str) -> list[int]:
+        """The actions that ask one particular person, who is not this one."""
+        return [
+            len(self.classes) + e for e, told in enumerate(self.experts) if told[0] in self.people and told[0] != person
+        ]
 
     @cached_property
     def schema(self) -> Schema:
@@ -159,7 +169,9 @@ class AgentSettings:
         try:
             # `asdict` would copy every cost by itself, which takes seconds where there are many classes.
             values = {f.name: getattr(self, f.name) for f in fields(self)}
-            return json.dumps({**values, "limits": asdict(self.limits)}, allow_nan=False)
+            return json.dumps(
+                {**values, "limits": asdict(self.limits), "quality": self.quality.to_dict()}, allow_nan=False
+            )
         except (TypeError, ValueError) as error:
             raise AgentError(f"the settings must be plain values: {error}") from None
 
@@ -168,6 +180,7 @@ class AgentSettings:
         values = {name: _frozen(value) for name, value in json.loads(text).items()}
         known = {f.name for f in fields(cls)}
         values["limits"] = QuestionLimits(**values["limits"])
+        values["quality"] = QualityChecks(**values.get("quality", {}))
         return cls(**{name: value for name, value in values.items() if name in known})
 
     def differs(self, other: AgentSettings) -> str | None:
@@ -209,6 +222,7 @@ def made_settings(
     retention_days: float | None,
     descriptions: Mapping[Any, str] | None,
     hold: bool,
+    quality: QualityChecks,
 ) -> AgentSettings:
     """The settings of a new agent; the parameters are those of `Agent`."""
     instance = strategy if isinstance(strategy, Strategy) else None
@@ -254,6 +268,7 @@ def made_settings(
         encoder=None if encoder is None else encoder.name,
         descriptions=described_classes(descriptions, names),
         hold=bool(hold),
+        quality=quality,
     ).with_schema(stated)
     vars(settings)["game"] = game  # the cached property would make the same game again
     _check_horizon(settings, instance)

@@ -12,22 +12,40 @@ from sparingly.live.agent.errors import AgentError, ConflictError
 from sparingly.live.agent.observations import reasons_of
 from sparingly.live.agent.ticket_lifecycle import check_not_leased_to_another, find, reopened
 from sparingly.live.agent.ticket_records import OPEN, Question, read_payload
+from sparingly.live.quality import opinions, team_quality
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.journal import vector
-from sparingly.live.store.tables import observations, passes, payloads, tickets
+from sparingly.live.store.tables import calls, observations, passes, payloads, tickets
+from sparingly.live.store.tables import opinions as opinion_table
 
 if TYPE_CHECKING:
     from sparingly.live.agent.runtime import AgentRuntime
 
 
-def offered(connection: Connection, expert: str | None, limit: int | None, now: float) -> list[Any]:
-    """The rows of open questions that an expert may have, oldest first, those already leased to the expert first."""
+def offered(
+    connection: Connection, expert: str | None, limit: int | None, now: float, settings: AgentSettings | None = None
+) -> list[Any]:
+    """The rows of open questions that an expert may have, oldest first, those already leased to the expert first.
+
+    Never one of which the expert has said something before, and no question to another person alone.
+    """
     query = select(tickets).where(tickets.c.status == OPEN).order_by(tickets.c.seq)
     if expert is not None:
         passed = exists().where(and_(passes.c.ticket == tickets.c.seq, passes.c.expert == expert))
         free = or_(tickets.c.until.is_(None), tickets.c.until < now, tickets.c.expert == expert)
         own = and_(tickets.c.expert == expert, tickets.c.until >= now)
-        query = query.where(and_(free, ~passed)).order_by(None).order_by(own.desc().nulls_last(), tickets.c.seq)
+        heard = exists().where(and_(calls.c.ticket == tickets.c.seq, calls.c.detail == expert))
+        said = exists().where(
+            and_(
+                opinion_table.c.ticket == tickets.c.seq,
+                opinion_table.c.expert == expert,
+                opinion_table.c.label.is_not(None),
+                opinion_table.c.place > 0,
+            )
+        )
+        to_others = [] if settings is None else settings.questions_to_others(expert)
+        may = and_(free, ~passed, ~heard, ~said, tickets.c.action.not_in(to_others))
+        query = query.where(may).order_by(None).order_by(own.desc().nulls_last(), tickets.c.seq)
     return list(connection.execute(query.limit(limit)))
 
 
@@ -35,7 +53,9 @@ def lend(
     connection: Connection, rows: Sequence[Any], settings: AgentSettings, expert: str, now: float, until: float
 ) -> list[Question]:
     """Lease questions to an expert until a time."""
-    numbers = [row.seq for row in rows]
+    given = [row for row in rows if hasattr(row, "opinion")]
+    opinions.lease(connection, given, expert, now, until)
+    numbers = [row.seq for row in rows if not hasattr(row, "opinion")]
     connection.execute(
         update(tickets)
         .where(tickets.c.seq.in_(numbers))
@@ -115,7 +135,10 @@ class Lending:
                 found = offered(connection, None, limit, now)
                 return questions_of(connection, found, settings, None, None)
         with self._runtime.writing() as connection:
-            found = offered(connection, expert, limit, now)
+            if opinions.is_stopped(connection, expert):
+                return []
+            found = offered(connection, expert, limit, now, settings)
+            found = opinions.queue(connection, settings, expert, found, limit, now)
             return lend(connection, found, settings, expert, now, now + lease_seconds)
 
     def lend(self, ticket_id: str, expert: str, lease_seconds: float, most: int | None) -> Question:
@@ -128,11 +151,18 @@ class Lending:
         now = self._runtime.clock()
         with self._runtime.writing() as connection:
             row = find(connection, ticket_id)
-            check_own(row, expert, now)
+            opinion = opinions.own_opinion(connection, row, expert)
+            if opinion is not None and opinion.closed is None and opinion.until is not None:
+                row = opinions.as_ticket(connection, opinion)
+            else:
+                check_own(row, expert, now)
             return lend(connection, [row], self._runtime.store.settings, expert, now, now + lease_seconds)[0]
 
     def release(self, ticket_id: str, expert: str, audit: AuditLine | None) -> None:
         def rule(connection: Connection, row: Any, now: float) -> None:
+            opinion = opinions.own_opinion(connection, row, expert)
+            if opinion is not None:
+                opinions.give_back(connection, opinion)
             give_back(connection, row, expert)
 
         self._runtime.change(ticket_id, rule, audit)
@@ -150,6 +180,10 @@ class Lending:
                 return None
             return self._lend(connection, ticket_id, expert, lease_seconds, most, now)
 
+        if expert is not None:
+            until = self._runtime.clock() + (lease_seconds or 600.0)
+            if team_quality.take_back(self._runtime, ticket_id, expert, until, audit):
+                return self.renew(ticket_id, expert, lease_seconds or 600.0)
         return self._runtime.change(ticket_id, lambda c, row, now: reopened(c, row, expert, now), audit, lease)
 
     def _lend(

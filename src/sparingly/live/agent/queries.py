@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, and_, case, cast, exists, func, or_, select
@@ -18,6 +19,7 @@ from sparingly.live.agent.ticket_records import (
     ANSWERED,
     HELD,
     OPEN,
+    PLANTED,
     Answered,
     Entry,
     ExpertCall,
@@ -31,6 +33,7 @@ from sparingly.live.agent.ticket_records import (
     read_payload,
 )
 from sparingly.live.consultation import calls
+from sparingly.live.statistics.opinion_counts import opinion_counts
 from sparingly.live.statistics.outlook import outlook
 from sparingly.live.statistics.performance import over_time, statistics
 from sparingly.live.statistics.ticket_counts import TicketCounts
@@ -99,7 +102,7 @@ class AgentQueries:
             pause = min(0.2, 1.5 * pause)
 
     def history(self, after: str | None, limit: int | None) -> list[Entry]:
-        query = select(tickets).order_by(tickets.c.seq).limit(limit)
+        query = select(tickets).where(tickets.c.status != PLANTED).order_by(tickets.c.seq).limit(limit)
         with self._reading() as connection:
             if after is not None:
                 query = query.where(tickets.c.seq > ticket_lifecycle.find(connection, after).seq)
@@ -111,7 +114,8 @@ class AgentQueries:
         moved = moved.order_by(last).limit(limit)
         with self._reading() as connection:
             when = {int(row.ticket): int(row.last) for row in connection.execute(moved)}
-            entries = {row.seq: row for row in connection.execute(select(tickets).where(tickets.c.seq.in_(when)))}
+            shown = and_(tickets.c.seq.in_(when), tickets.c.status != PLANTED)
+            entries = {row.seq: row for row in connection.execute(select(tickets).where(shown))}
         settings = self._settings
         found = [entry_of(entries[seq], settings, settings.game) for seq in when if seq in entries]
         return found, max(when.values(), default=since)
@@ -119,7 +123,8 @@ class AgentQueries:
     def events_since(self, since: int, limit: int) -> list[tuple[int, TicketEvent, Entry | None]]:
         """What happened after an event, in order: its number, what it was, and the ticket as it stands now."""
         settings, game = self._settings, self._settings.game
-        happened = select(journal).where(journal.c.seq > since).order_by(journal.c.seq).limit(limit)
+        planted = exists().where(and_(tickets.c.seq == journal.c.ticket, tickets.c.status == PLANTED))
+        happened = select(journal).where(and_(journal.c.seq > since, ~planted)).order_by(journal.c.seq).limit(limit)
         with self._reading() as connection:
             events = connection.execute(happened).all()
             wanted = tickets.c.seq.in_({event.ticket for event in events})
@@ -129,7 +134,8 @@ class AgentQueries:
 
     def recent(self, limit: int) -> list[Entry]:
         with self._reading() as connection:
-            return list(self._entries(connection, select(tickets).order_by(tickets.c.seq.desc()).limit(limit)))
+            found = select(tickets).where(tickets.c.status != PLANTED).order_by(tickets.c.seq.desc()).limit(limit)
+            return list(self._entries(connection, found))
 
     def search(
         self,
@@ -146,8 +152,7 @@ class AgentQueries:
         The class is what was answered, or the prediction where nothing was; `before` a ticket's id gives older ones.
         """
         query = select(tickets).order_by(tickets.c.seq.desc()).limit(limit)
-        if status is not None:
-            query = query.where(tickets.c.status == status)
+        query = query.where(tickets.c.status == status if status is not None else tickets.c.status != PLANTED)
         if expert is not None:
             query = query.where(tickets.c.expert == expert)
         if label is not None:
@@ -187,13 +192,17 @@ class AgentQueries:
         with self._reading() as connection:
             self._ticket_counts.update(connection)
             called = calls.bill(connection) if self._settings.experts else {}
-        return statistics(self._ticket_counts, self._settings.game, called)
+            beside = opinion_counts(connection, self._settings.game)
+        for name, price in beside.bill.items():
+            called[name] = called.get(name, 0.0) + price
+        return replace(statistics(self._ticket_counts, self._settings.game, called), **beside.numbers)
 
     def outlook(self, forecast: Forecast | None) -> Outlook | None:
         """What asking on would save, by a strategy's forecast and the pace of the last tickets."""
         if forecast is None:
             return None
-        last = select(tickets.c.at, tickets.c.asks).order_by(tickets.c.seq.desc()).limit(1000)
+        observed = select(tickets.c.at, tickets.c.asks).where(tickets.c.status != PLANTED)
+        last = observed.order_by(tickets.c.seq.desc()).limit(1000)
         with self._reading() as connection:
             return outlook(forecast, [(row.at, bool(row.asks)) for row in connection.execute(last)][::-1])
 
@@ -201,7 +210,8 @@ class AgentQueries:
         """When changes were noticed that a strategy has by their rounds; each is looked up once."""
         for clock, _ in changes:
             if clock not in self._times:
-                found = select(tickets.c.at).order_by(tickets.c.seq).offset(max(0, clock - 1)).limit(1)
+                observed = select(tickets.c.at).where(tickets.c.status != PLANTED).order_by(tickets.c.seq)
+                found = observed.offset(max(0, clock - 1)).limit(1)
                 with self._reading() as connection:
                     at = connection.execute(found).scalar()
                 if at is None:

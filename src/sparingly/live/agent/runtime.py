@@ -17,17 +17,20 @@ from sqlalchemy import Connection
 from sparingly.encoders import EncodingError, TextEncoder
 from sparingly.encoders.encoding_errors import MissingEncoderError
 from sparingly.encoders.text_encoders import kept_encoder
+from sparingly.learning.determinism import one_thread
 from sparingly.live.agent import observations, teaching, ticket_lifecycle
 from sparingly.live.agent.agent_settings import AgentSettings, checked_training, try_strategy
 from sparingly.live.agent.batching import BatchingQueue, TurnLock
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError
-from sparingly.live.agent.features import Schema
+from sparingly.live.agent.features import Schema, Vector
 from sparingly.live.agent.observations import Observation, ObserveCall
 from sparingly.live.agent.pacing import Spending
 from sparingly.live.agent.queries import AgentQueries
 from sparingly.live.agent.ticket_records import CONSULTING, Label, Statistics, Ticket
 from sparingly.live.consultation.heard_answers import hear_person
 from sparingly.live.model.exported_model import write_model
+from sparingly.live.quality import team_quality
+from sparingly.live.quality.quality_queries import QualityQueries
 from sparingly.live.store import audit_outbox, erasure
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.store import Store
@@ -91,6 +94,7 @@ class AgentRuntime:
         self.queue: BatchingQueue[ObserveCall, list[Ticket]] = BatchingQueue(self._serve, self.lock)
         self._decider: Decider | None = None
         self.queries = AgentQueries(store, self.reading, clock)
+        self.quality = QualityQueries(store, self.reading)
         try:
             differs = store.settings.differs(asked_for) if asked_for is not None else None
             if differs is not None:
@@ -192,12 +196,13 @@ class AgentRuntime:
                 head = self.store.head(connection) + 1
                 if change is not None:
                     ticket_lifecycle.write(connection, row, change, head, now)
+                    head = team_quality.follow(connection, self, row, change, head, now)
                 if audit is not None:
                     audit_outbox.add(connection, audit, row.id, now)
                 result = then(connection, now) if then is not None else None
             self.has_audit_lines |= audit is not None
             if change is not None:
-                self._learn(head)
+                self.learn_upto(head)
             return result
 
     def teach(
@@ -222,7 +227,7 @@ class AgentRuntime:
                         audit_outbox.add(connection, audit, None, self.clock())
             self.has_audit_lines |= audit is not None
             if new:
-                self._learn(head)
+                self.learn_upto(head)
             return len(new)
 
     def answer(
@@ -235,6 +240,8 @@ class AgentRuntime:
         audit: AuditLine | None,
     ) -> None:
         """Write an answer, with the class that it names if that may be new, in one transaction, and learn from it."""
+        if not overrule and team_quality.take_opinion(self, ticket_id, label, expert, audit):
+            return
         is_new = new_class and added_classes.unknown(self.store.settings, label)
         may_be_wrong = self.store.settings.game.noisy_experts and not (is_new or overrule)
         if may_be_wrong and hear_person(self, ticket_id, label, expert, audit):
@@ -271,7 +278,7 @@ class AgentRuntime:
             self.store.settings = settings
             self.has_audit_lines |= audit is not None
             if settings.shape is not None:
-                self._learn(head)
+                self.learn_upto(head)
 
     def set_costs(self, costs: Any, query_cost: float | None, who: str | None, audit: AuditLine | None) -> None:
         """Go on with other costs."""
@@ -306,7 +313,7 @@ class AgentRuntime:
                         audit_outbox.add(connection, audit, row.id, now)
             self.has_audit_lines |= audit is not None
             if last > head:
-                self._learn(last)
+                self.learn_upto(last)
         self.store.backend.purge(self.store.engine)
 
     def change_settings(self, now: dict[str, Any], audit: AuditLine | None) -> None:
@@ -353,7 +360,7 @@ class AgentRuntime:
             self.has_audit_lines = True
             raise
 
-    def _learn(self, head: int) -> None:
+    def learn_upto(self, head: int) -> None:
         """Let the decider read what was just written; if the database fails now, it will read it at the next call."""
         decider = self.decider
         try:
@@ -445,6 +452,22 @@ class AgentRuntime:
             return call.read(self.store.settings.schema, self._encoder())
         except Exception as error:
             return error
+
+    def read_block(self, call: ObserveCall) -> list[Observation]:
+        """The observations of one call, checked; the first ones tell what an observation is."""
+        read = self._read(call)
+        if isinstance(read, Exception):
+            raise read
+        return read
+
+    def held_likely(self, X: Sequence[Vector]) -> list[NDArray[np.float64] | None]:
+        """What is held likely of observations, `[class]` each, as tickets have it; None while there is no telling."""
+        with self.lock, self.reading() as connection:
+            self.decider.follow(connection, self.store.head(connection))
+            strategy = self.decider.strategy
+            with one_thread():
+                held = strategy.probabilities(strategy.assess(np.stack(X)))
+        return [None] * len(X) if held is None else list(held)
 
     def scores(self, block: Sequence[Any]) -> NDArray[np.float64]:
         """How likely each class is held to be for some observations, `[block, class]`."""

@@ -17,6 +17,8 @@ CONSULTING = "consulting"
 HELD = "held"
 """Nothing is announced, since nothing is learned yet: the ticket is announced once there is a model."""
 SKIPPED, UNKNOWN, WITHDRAWN = "skipped", "unknown", "withdrawn"
+PLANTED = "planted"
+"""An item whose class is known, to see how often people are right; it is no observation, and in no count of them."""
 
 
 class TicketRecord:
@@ -298,6 +300,13 @@ class Statistics(TicketRecord):
     """What each expert has cost, where experts have names; together the questions' cost."""
     outlook: Outlook | None = None
     """What the next questions will save, where the strategy can tell."""
+    second_opinions: int = 0
+    """Answers to questions that someone had answered before; their cost is in that of the questions."""
+    disagreements: int = 0
+    """Those between two people that are to be settled."""
+    known_answers: int = 0
+    """Answers to planted items: they and their cost are in no other number."""
+    known_cost: float = 0.0
 
 
 def checked_payload(given: Any) -> Payload | None:

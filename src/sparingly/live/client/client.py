@@ -26,6 +26,7 @@ from sparingly.live.agent.features import rows
 from sparingly.live.agent.ticket_records import Entry, Question, Statistics, Ticket
 from sparingly.live.client import wire_format
 from sparingly.live.client.wire_format import Call, UnavailableError
+from sparingly.live.quality.quality_records import PersonQuality
 
 T = TypeVar("T")
 
@@ -137,6 +138,25 @@ class Client:
     def stats(self) -> Statistics:
         """How the agent is doing."""
         return self._do(wire_format.statistics(self.agent))
+
+    def people(self) -> list[PersonQuality]:
+        """How often each expert is right, how fast and how dear."""
+        return self._do(wire_format.people(self.agent))
+
+    def adjudicate(self, ticket_id: str, label: Any) -> None:
+        """Settle a disagreement between two people: this class stands."""
+        self._do(wire_format.ticket_action(self.agent, "adjudicate", ticket_id, label))
+
+    def plant(
+        self,
+        X: Any,
+        labels: Sequence[Any],
+        *,
+        ids: Sequence[str | int | None] | None = None,
+        payloads: Sequence[Any] | None = None,
+    ) -> list[str]:
+        """Plant items whose classes are known among the questions, to see how often people are right."""
+        return self._do(wire_format.plant(self.agent, rows(X), labels, ids, payloads))
 
     def history(self) -> list[Entry]:
         """Every ticket in order."""
@@ -267,6 +287,22 @@ class AsyncClient:
 
     async def stats(self) -> Statistics:
         return await self._do(wire_format.statistics(self.agent))
+
+    async def people(self) -> list[PersonQuality]:
+        return await self._do(wire_format.people(self.agent))
+
+    async def adjudicate(self, ticket_id: str, label: Any) -> None:
+        await self._do(wire_format.ticket_action(self.agent, "adjudicate", ticket_id, label))
+
+    async def plant(
+        self,
+        X: Any,
+        labels: Sequence[Any],
+        *,
+        ids: Sequence[str | int | None] | None = None,
+        payloads: Sequence[Any] | None = None,
+    ) -> list[str]:
+        return await self._do(wire_format.plant(self.agent, rows(X), labels, ids, payloads))
 
     async def history(self) -> list[Entry]:
         found, after = await self._do(wire_format.history(self.agent, None))

@@ -33,6 +33,7 @@ from sparingly.live.agent.ticket_records import (
     Ticket,
     checked_payload,
 )
+from sparingly.live.quality.quality_records import PersonQuality
 
 T = TypeVar("T")
 
@@ -85,6 +86,14 @@ def observe(
     agent: str, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None
 ) -> Call[list[Ticket]]:
     """Observations; whoever gives no id is given one here, before the first attempt."""
+    block = _block(X, ids, payloads)
+    if len(block) == 1:
+        return Call("POST", f"{_at(agent)}/observations", lambda reply: [_ticket(reply)], block[0])
+    read = lambda reply: [_ticket(ticket) for ticket in reply["tickets"]]  # noqa: E731
+    return Call("POST", f"{_at(agent)}/observations/batch", read, {"observations": block})
+
+
+def _block(X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None) -> list[dict[str, Any]]:
     for what, given in (("ids", ids), ("payloads", payloads)):
         if given is not None and len(given) != len(X):
             raise AgentError(f"there are {len(given)} {what} for {len(X)} observations")
@@ -93,10 +102,7 @@ def observe(
         one = _observation(x, ids[i] if ids is not None else None)
         payload = checked_payload(payloads[i]) if payloads is not None else None
         block.append(one if payload is None else {**one, "payload": _payload_in(payload)})
-    if len(block) == 1:
-        return Call("POST", f"{_at(agent)}/observations", lambda reply: [_ticket(reply)], block[0])
-    read = lambda reply: [_ticket(ticket) for ticket in reply["tickets"]]  # noqa: E731
-    return Call("POST", f"{_at(agent)}/observations/batch", read, {"observations": block})
+    return block
 
 
 def teach(agent: str, X: Sequence[Any], labels: Sequence[Any], ids: Sequence[Any] | None) -> Call[int]:
@@ -149,6 +155,21 @@ def ticket_action(agent: str, what: str, ticket: str, label: Any = None, *, new_
     body = {"ticket": ticket} if label is None else {"ticket": ticket, "label": label}
     body |= {"new_class": True} if new_class else {}
     return Call("POST", f"{_at(agent)}/{what}", lambda reply: None, body)
+
+
+def plant(
+    agent: str, X: Sequence[Any], labels: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None
+) -> Call[list[str]]:
+    """Items whose classes are known; they have ids before the first attempt, too."""
+    if len(labels) != len(X):
+        raise AgentError(f"there are {len(labels)} labels for {len(X)} observations")
+    named = _block(X, ids, payloads)
+    block = [{**one, "label": _number(label)} for one, label in zip(named, labels, strict=True)]
+    return Call("POST", f"{_at(agent)}/plant", lambda reply: list(reply["tickets"]), {"observations": block})
+
+
+def people(agent: str) -> Call[list[PersonQuality]]:
+    return Call("GET", f"{_at(agent)}/people", lambda reply: [PersonQuality(**one) for one in reply["people"]])
 
 
 def renew(agent: str, ticket: str, lease_seconds: float | None) -> Call[float]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sparingly.live.agent.agent_settings import QuestionLimits
 from sparingly.live.agent.ticket_records import Statistics
+from sparingly.live.quality.quality_records import PersonQuality
 from sparingly.live.service.agent_registry import ACTIVE, ARCHIVED, PAUSED
 
 LATE = 3600.0
@@ -18,7 +19,7 @@ NEARLY = 0.9
 NEWS = 86400.0
 """Seconds for which a change that was noticed is an alert."""
 
-KINDS = ("state", "late", "full", "budget", "change", "expert")
+KINDS = ("state", "late", "full", "budget", "change", "expert", "careless", "disagreements")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ def alerts_of(
     oldest: float | None,
     now: float,
     noticed: Sequence[tuple[float, str | None]] = (),
+    people: Sequence[PersonQuality] = (),
 ) -> Iterator[Alert]:
     """The alerts of an agent; `oldest` is when the oldest open question was asked, `noticed` what changed when.
 
@@ -71,10 +73,22 @@ def alerts_of(
             )
         elif now - at < NEWS:
             yield Alert("expert", f"{expert} has become worse, as was noticed {_duration(now - at)} ago: {_TRUSTED}.")
+    for one in people:
+        yield from _about(one)
+    if told.disagreements:
+        what = "disagreement waits" if told.disagreements == 1 else "disagreements wait"
+        yield Alert("disagreements", f"{told.disagreements} {what} to be settled.")
 
 
 _FORGOTTEN = "labels that no longer hold are forgotten, and it asks more for a while"
 _TRUSTED = "its answers count for less until they are right again"
+
+
+def _about(one: PersonQuality) -> Iterator[Alert]:
+    """What there is to know of one expert."""
+    if one.careless is not None:
+        stopped = ", and gets no questions any more" if one.stopped is not None else ""
+        yield Alert("careless", f"{one.expert} was found careless after {one.found_after} answers: {one.why}{stopped}.")
 
 
 def _duration(seconds: float) -> str:

@@ -18,6 +18,7 @@ from sparingly.live.service.routes import (
     health_routes,
     observing_routes,
     page_routes,
+    quality_routes,
     reading_routes,
     ticket_routes,
     webhook_routes,
@@ -65,8 +66,8 @@ def create_app(
     )
     app.state.service = service
     error_responses.install(app)
-    ours = (observing_routes, answering_routes, reading_routes, ticket_routes, admin_routes, webhook_routes)
-    for routes in (*ours, health_routes, page_routes):
+    ours = (observing_routes, answering_routes, reading_routes, ticket_routes, quality_routes, admin_routes)
+    for routes in (*ours, webhook_routes, health_routes, page_routes):
         # As they are: an included router takes part of each call's time anew, a fifth of a single observation's.
         app.router.routes.extend(routes.router.routes)
     for router in routers:

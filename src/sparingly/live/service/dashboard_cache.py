@@ -9,6 +9,7 @@ from typing import Any
 
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.ticket_records import Entry, Statistics
+from sparingly.live.quality.quality_records import PersonQuality
 from sparingly.live.service.agent_directory import Agents
 from sparingly.live.service.alerts import Alert, alerts_of
 from sparingly.live.service.page.plain_reasons import plain_reason
@@ -73,7 +74,15 @@ class DashboardCache:
     def _alerts(self, name: str, agent: Agent, told: Statistics) -> list[Alert]:
         oldest = next((question.at for question in agent.waiting(1)), None) if told.open else None
         state = self._agents.registry.find(name).state
-        return list(alerts_of(state, agent.settings.limits, told, oldest, time.time(), agent.noticed()))
+        noticed, people = agent.noticed(), self._people(name, agent)
+        return list(alerts_of(state, agent.settings.limits, told, oldest, time.time(), noticed, people))
+
+    def people(self, name: str) -> list[PersonQuality]:
+        """How often each expert of an agent is right."""
+        return self._people(name, self._agents.get(name))
+
+    def _people(self, name: str, agent: Agent) -> list[PersonQuality]:
+        return self._remembered("people", name, agent.people)  # type: ignore[no-any-return]
 
     def _remembered(self, what: str, name: str, compute: Any) -> Any:
         with self._lock:

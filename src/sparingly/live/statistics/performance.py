@@ -99,7 +99,7 @@ def _summary(rows: Sequence[Group], rate: float, game: Game) -> Statistics:
     questions_cost = float(sum(row.number * prices[row.action] for row in asked) + sum(row.paid for row in rows))
     errors_cost = sample.cost / sample.weight * announced if sample.weight else (None if announced else 0.0)
     right = sample.right / sample.weight if sample.weight else None
-    low, high = _wilson(right, sample.size) if right is not None else (None, None)
+    low, high = wilson(right, sample.size) if right is not None else (None, None)
     return Statistics(
         observations=observations,
         questions=sum(row.number for row in rows if row.asks),
@@ -167,10 +167,10 @@ def _never_asking(rows: Sequence[Group], sample: _Sample, game: Game, observatio
     return float(constant.min() / total * observations) if total else 0.0
 
 
-def _wilson(share: float, size: float, z: float = 1.96) -> tuple[float, float]:
+def wilson(share: float, size: float, z: float = 1.96) -> tuple[float, float]:
     """Wilson's 95 % interval for a share seen in a sample.
 
-    >>> low, high = _wilson(0.9, 100)
+    >>> low, high = wilson(0.9, 100)
     >>> round(low, 3), round(high, 3)
     (0.826, 0.945)
     """

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Double, and_, case, cast, func, select
 
-from sparingly.live.agent.ticket_records import ANSWERED
+from sparingly.live.agent.ticket_records import ANSWERED, PLANTED
 from sparingly.live.store.journal import CLASS_ADDED, count_taught
 from sparingly.live.store.tables import journal, tickets
 
@@ -166,7 +166,7 @@ def _counted(connection: Connection, size: int, first: int, last: int) -> Iterat
             cast(case((labelled, 1.0 / chance), else_=0.0), Double).label("stands_for"),
             func.coalesce(t.paid, 0.0).label("paid"),
         )
-        .where(and_(t.seq > first * size, t.seq <= (last + 1) * size))
+        .where(and_(t.seq > first * size, t.seq <= (last + 1) * size, t.status != PLANTED))
         .subquery()
         .c
     )

@@ -27,6 +27,7 @@ from sparingly.live.store.journal import (
     NOT_ASKED,
     OBSERVED,
     PAID,
+    QUALITY,
     REOPENED,
     TAUGHT,
     count_taught,
@@ -124,7 +125,7 @@ def _states_in_journal(connection: Connection) -> dict[int, tuple[str | None, in
             found[ticket] = (None, None)
         elif kind == CORRECTED:
             found[ticket] = (ANSWERED, label)
-        elif kind not in (ERASED, NOT_ASKED, TAUGHT, HEARD, PAID) and (kind != SKIPPED or expert is None):
+        elif kind not in (ERASED, NOT_ASKED, TAUGHT, HEARD, PAID, *QUALITY) and (kind != SKIPPED or expert is None):
             found[ticket] = (kind, label)
     return found
 

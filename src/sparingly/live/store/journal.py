@@ -25,6 +25,12 @@ ANNOUNCED, COSTS_SET = "announced", "costs set"
 or has not, and the strategy has decided again; "paid": a call came too late for that, and was paid; "announced": a
 ticket that was held until there was a model is announced."""
 
+PLANTED, KNOWN_ANSWER = "planted", "known answer"
+SECOND_OPINION, OPINION_BACK = "second opinion", "opinion taken back"
+ADJUDICATED = "adjudicated"
+QUALITY = (KNOWN_ANSWER, SECOND_OPINION, OPINION_BACK, ADJUDICATED)
+"""What people say beside the answer that stands; it teaches nothing, and changes no ticket's status."""
+
 ADDED_CLASSES = "added_classes"
 """The key of the classes that were added in the table `meta`."""
 

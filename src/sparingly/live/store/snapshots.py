@@ -73,7 +73,7 @@ def _drop_features(connection: Connection, upto: int) -> None:
     kept = select(tickets.c.seq).where(
         and_(
             tickets.c.seq == observations.c.ticket,
-            tickets.c.status.in_(["open", "consulting", "answered", "skipped", "unknown"]),
+            tickets.c.status.in_(["open", "consulting", "answered", "skipped", "unknown", "planted"]),
         )
     )
     before = features_dropped_upto(connection)

@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sparingly.encoders import TextEncoder
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError, DamagedError, StoreError
+from sparingly.live.quality.quality_checks import QualityChecks
 from sparingly.live.store import snapshots
 from sparingly.live.store.migrations import VERSION, meta, read_meta, write_meta
 from sparingly.live.store.sqlite import WRITES, SQLite
@@ -144,6 +145,8 @@ class Store:
         """
         changeable = ("limits", "keep", "training", "retention_days", "hold")
         now = {name: getattr(asked_for, name) for name in changeable}
+        if asked_for.quality != QualityChecks():
+            now["quality"] = asked_for.quality
         if asked_for.descriptions:
             now["descriptions"] = asked_for.descriptions
         if replace(self.settings, **now) != self.settings:

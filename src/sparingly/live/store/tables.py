@@ -145,6 +145,61 @@ calls_to_come = Index(
 )
 calls_by_expert = Index("calls_by_expert", calls.c.expert, calls.c.closed)
 
+opinions = Table(
+    "opinions",
+    metadata,
+    Column("ticket", _Place, primary_key=True, autoincrement=False),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    Column("reason", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("expert", Text),
+    Column("until", Double),
+    Column("shown", Double),
+    Column("label", Integer),
+    Column("price", Double),
+    Column("closed", Double),
+)
+"""What people say of a ticket beside the answer that stands: the first answer, second opinions, the third one that
+settles a disagreement, and answers to planted items. `closed` is None while a person is still asked."""
+
+opinions_to_come = Index(
+    "opinions_to_come",
+    opinions.c.ticket,
+    sqlite_where=opinions.c.closed.is_(None),
+    postgresql_where=opinions.c.closed.is_(None),
+)
+opinions_by_expert = Index("opinions_by_expert", opinions.c.expert, opinions.c.closed)
+
+disagreements = Table(
+    "disagreements",
+    metadata,
+    Column("ticket", _Place, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("first", Text),
+    Column("first_label", Integer, nullable=False),
+    Column("second", Text),
+    Column("second_label", Integer, nullable=False),
+    Column("label", Integer),
+    Column("settled_by", Text),
+    Column("closed", Double),
+)
+"""Two answers to one question that name different classes, and how that was settled."""
+
+team = Table(
+    "team",
+    metadata,
+    Column("expert", Text, primary_key=True),
+    Column("found", Double),
+    Column("answers", Integer),
+    Column("why", Text),
+    Column("stopped", Double),
+    Column("since", Double, nullable=False),
+)
+"""People of whom more is to be known than their answers: who was found careless, and who gets no questions any more.
+
+`since` is the time from which on their answers count against them."""
+
 passes = Table(
     "passes",
     metadata,
@@ -219,6 +274,12 @@ def _add_calls(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE tickets ADD COLUMN paid DOUBLE PRECISION"))
 
 
+def _add_opinions(connection: Connection) -> None:
+    """Format 8 keeps second opinions, disagreements, and who was found careless."""
+    for table in (opinions, disagreements, team):
+        table.create(connection)
+
+
 MIGRATIONS = Migrations(
-    _add_shown, _replace_indexes, _add_audit_outbox_and_erased, _add_taught, _add_numbers, _add_calls
+    _add_shown, _replace_indexes, _add_audit_outbox_and_erased, _add_taught, _add_numbers, _add_calls, _add_opinions
 )

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError
-from sparingly.live.agent.ticket_records import ANSWERED, UNKNOWN, Payload, Question
+from sparingly.live.agent.ticket_records import ANSWERED, OPEN, PLANTED, UNKNOWN, Payload, Question
 from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT
@@ -107,14 +107,22 @@ async def own_answers(
     agent: Name, here: Here, the_agent: TheAgent, who: Expert, limit: Annotated[int, Query(ge=1, le=1000)] = 20
 ) -> Json:
     """The caller's own answers that stand, newest question first; `/undo` takes any of them back."""
-    found = await here.call(the_agent.queries.search, status=ANSWERED, expert=who.name, limit=limit)
-    return {"answers": [{"ticket": one.id, "label": one.label, "closed": one.closed} for one in found]}
+    return {"answers": await here.call(_own_answers, the_agent, who.name, limit)}
 
 
 @router.post("/undo", response_model=UndoneOut)
 async def undo(body: TicketIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Expert) -> Json:
     """Take back an answer, a skip or a "don't know": the question is open again, and lent to the caller."""
     return await here.call(_undo, here, agent, the_agent, who, body.ticket)
+
+
+def _own_answers(agent: Agent, person: str, limit: int) -> list[Json]:
+    """First answers and opinions alike, so that nobody can tell which was which."""
+    found = agent.queries.search(status=ANSWERED, expert=person, limit=limit)
+    given = {one.id: {"ticket": one.id, "label": one.label, "closed": one.closed} for one in found}
+    for ticket, said, closed in agent.team.given_by(person, limit):
+        given[ticket] = {"ticket": ticket, "label": said, "closed": closed}
+    return sorted(given.values(), key=lambda one: -(one["closed"] or 0.0))[:limit]
 
 
 def _next(here: Service, name: str, agent: Agent, who: Identity, limit: int, seconds: float) -> Json:
@@ -145,7 +153,8 @@ def _release(agent: Agent, who: Identity, body: ReleaseIn) -> Json:
 
 def _today(agent: Agent, who: Identity) -> Json:
     answers, cost = agent.answered_since(who.name, midnight())
-    return {"answers": answers, "cost": cost}
+    more, paid = agent.team.answered_since(who.name, midnight())
+    return {"answers": answers + more, "cost": cost + paid}
 
 
 def _today_if_known(agent: Agent, who: Identity) -> Json | None:
@@ -158,11 +167,11 @@ def _today_if_known(agent: Agent, who: Identity) -> Json | None:
 
 def _answer(here: Service, name: str, agent: Agent, who: Identity, body: AnswerIn, did: str) -> Json:
     entry = agent.ticket(body.ticket)
-    if did == "corrected" and entry.status != ANSWERED:
+    if did == "corrected" and entry.status not in (ANSWERED, PLANTED):
         raise ConflictError(f"ticket {body.ticket!r} is {entry.status}: only an answer can be corrected")
-    overrule = who.role == ADMIN and (did == "corrected" or entry.status != ANSWERED)
+    overrule = who.role == ADMIN and (did == "corrected" or entry.status not in (ANSWERED, PLANTED))
     told = None if here.agents.reveal(name) == "never" else entry.prediction
-    label, line = _label(agent, body.label), line_of(who, did, body.label)
+    label, line = label_of(agent, body.label), line_of(who, did, body.label)
     if body.new_class:
         _check_may_add(agent, who)
     agent.answer(body.ticket, label, expert=who.name, overrule=overrule, new_class=body.new_class, audit=line)
@@ -177,7 +186,7 @@ def _answer(here: Service, name: str, agent: Agent, who: Identity, body: AnswerI
 
 
 def _set_aside(here: Service, name: str, agent: Agent, who: Identity, ticket: str, did: str) -> Json:
-    status = UNKNOWN if did == "did not know" else agent.ticket(ticket).status  # a named expert's skip closes nothing
+    status = UNKNOWN if did == "did not know" else OPEN  # a named expert's skip closes nothing
     act = agent.skip if did == "skipped" else agent.dont_know
     act(ticket, expert=who.name, audit=line_of(who, did))
     here.metrics.answers.labels(name, did).inc()
@@ -186,10 +195,17 @@ def _set_aside(here: Service, name: str, agent: Agent, who: Identity, ticket: st
 
 def _undo(here: Service, name: str, agent: Agent, who: Identity, ticket: str) -> Json:
     entry = agent.ticket(ticket)
+    own = any(one.expert == who.name and one.reason != "first" for one in agent.team.opinions(ticket))
+    if own or agent.team.has_skipped(ticket, who.name):
+        return _undone(here, name, agent, who, ticket)
     if entry.status in (ANSWERED, UNKNOWN) and entry.expert != who.name and who.role != ADMIN:
         raise ConflictError(f"ticket {ticket!r} was answered by {entry.expert or 'someone else'}, not by {who.name}")
     if not entry.asks:
         raise ConflictError(f"ticket {ticket!r} was announced: there is no question to open again")
+    return _undone(here, name, agent, who, ticket)
+
+
+def _undone(here: Service, name: str, agent: Agent, who: Identity, ticket: str) -> Json:
     reveal, limits = here.agents.reveal(name), here.limits
     line = line_of(who, "took back")
     question = agent.reopen(ticket, expert=who.name, lease_seconds=limits.lease_seconds, most=limits.leases, audit=line)
@@ -242,7 +258,7 @@ def payload_out(payload: Payload | None) -> Json | None:
     return {"kind": payload.kind, "media": payload.media, payload.kind: content}
 
 
-def _label(agent: Agent, given: Any) -> Any:
+def label_of(agent: Agent, given: Any) -> Any:
     """The class that is meant: JSON knows no difference between 1 and 1.0."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return given

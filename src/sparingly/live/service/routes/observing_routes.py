@@ -32,6 +32,7 @@ from sparingly.live.service.web.images import checked_image, decoded
 
 router = APIRouter(prefix="/api/agents/{agent}", tags=["observe"], responses=ERROR_RESPONSES)
 Producer = Annotated[Identity, allowed(PRODUCER, ADMIN)]
+Admin = Annotated[Identity, allowed(ADMIN)]
 
 
 class PayloadIn(Strict):
@@ -79,6 +80,16 @@ class TeachIn(Strict):
     """Labels that are there already, all taken or none."""
 
     observations: list[KnownLabelIn]
+
+
+class PlantIn(TeachIn):
+    """Items whose classes are known, all taken or none."""
+
+    teach: StrictBool = Field(False, description="Whether their labels are learned, too.")
+
+
+class PlantedOut(BaseModel):
+    tickets: list[str]
 
 
 class TaughtOut(BaseModel):
@@ -162,6 +173,19 @@ async def teach(body: TeachIn, agent: Name, here: Here, the_agent: ObservingAgen
     block = body.observations
     X, labels, ids = [_seen(one) for one in block], [one.label for one in block], [one.id for one in block]
     return {"taught": await here.call(the_agent.teach, X, labels, ids=ids, audit=line_of(who, "taught"))}
+
+
+@router.post("/plant", response_model=PlantedOut)
+async def plant(body: PlantIn, agent: Name, here: Here, the_agent: ObservingAgent, who: Admin) -> Json:
+    """Plant items whose classes are known among the questions, to see how often people are right."""
+    block = body.observations
+    for observation in block:
+        _check_count(observation.features, here)
+    X, labels, ids = [_seen(one) for one in block], [one.label for one in block], [one.id for one in block]
+    payloads = [_payload(one.payload) for one in block]
+    line = line_of(who, "planted", len(block))
+    planted = await here.call(the_agent.team.plant, X, labels, ids=ids, payloads=payloads, teach=body.teach, audit=line)
+    return {"tickets": planted}
 
 
 @router.post("/withdraw", response_model=DoneOut)

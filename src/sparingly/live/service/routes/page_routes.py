@@ -93,6 +93,16 @@ async def tickets_page(agent: Name, request: Request, here: Here) -> Response:
     return await _agent_page("tickets.html", (ADMIN,), agent, request, here)
 
 
+@router.get("/agents/{agent}/people")
+async def quality_page(agent: Name, request: Request, here: Here) -> Response:
+    return await _agent_page("quality.html", (ADMIN,), agent, request, here)
+
+
+@router.get("/agents/{agent}/disagreements")
+async def disagreements_page(agent: Name, request: Request, here: Here) -> Response:
+    return await _agent_page("disagreements.html", (ADMIN,), agent, request, here)
+
+
 @router.get("/agents/{agent}/settings")
 async def settings_page(agent: Name, request: Request, here: Here) -> Response:
     return await _agent_page("settings.html", (ADMIN,), agent, request, here)

@@ -18,6 +18,7 @@ from sparingly.live.service.service import Here, Json, Name, TheAgent
 router = APIRouter(prefix="/api/agents/{agent}", tags=["look"], responses=ERROR_RESPONSES)
 Admin = Annotated[Identity, allowed(ADMIN)]
 Words = Annotated[str | None, Query(max_length=200)]
+Status = Literal["announced", "held", "open", "consulting", "answered", "skipped", "unknown", "withdrawn", "planted"]
 LIKELIEST = 10
 
 
@@ -28,8 +29,7 @@ async def search(
     the_agent: TheAgent,
     who: Admin,
     text: Words = None,
-    status: Literal["announced", "held", "open", "consulting", "answered", "skipped", "unknown", "withdrawn"]
-    | None = None,
+    status: Status | None = None,
     expert: Words = None,
     label: Words = None,
     before: Words = None,
@@ -59,6 +59,7 @@ def _details(agent: Agent, ticket: str) -> Json:
         "features": None if found.features is None else list(found.features),
         "feature_names": None if names is None else list(names),
         "holder": found.holder,
+        "opinions": [dict(one) for one in agent.team.opinions(ticket)],
         "calls": [dict(call) for call in agent.calls(ticket)],
         "events": [dict(event) for event in found.events],
     }

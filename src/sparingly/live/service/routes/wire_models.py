@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from sparingly.live.agent.ticket_records import Answered, Entry, ExpertCall, Statistics, TicketEvent, Waiting
+from sparingly.live.quality.quality_records import Opinion
 from sparingly.live.service.alerts import Alert
 
 Label = StrictBool | StrictInt | StrictFloat | StrictStr
@@ -160,6 +161,7 @@ class DetailsOut(RecentOut):
     asked: list[str] = Field(description="Who was asked so far, in this order, where experts have names.")
     paid: float = Field(description="What experts that were called have cost.")
     calls: list[ExpertCall] = Field(description="What experts that are called were asked, and what came of it.")
+    opinions: list[Opinion] = Field(description="What people said of it where more than one was asked.")
     events: list[TicketEvent]
 
 
@@ -219,6 +221,9 @@ class AgentIn(Strict):
     reveal: Literal["after", "before", "never"] = "after"
     retention_days: Annotated[StrictInt | StrictFloat, Field(gt=0, lt=1e6)] | None = None
     descriptions: dict[str, StrictStr] | None = Field(None, description="What classes mean, by name.")
+    second_opinions: Annotated[StrictInt | StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)] | None = Field(
+        None, description="The share of answers that another person gives, too."
+    )
 
 
 class Descriptions(Strict):

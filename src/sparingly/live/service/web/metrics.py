@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -46,6 +46,13 @@ class _AgentCollector(Collector):
 
     NAMES = ("observations", "questions", "answered", "open", "cost", "accuracy", "always_asking", "never_asking")
 
+    PEOPLE: ClassVar = {
+        "answers": "Answers given.",
+        "accuracy": "The share of checked answers that were right.",
+        "seconds": "The median time for an answer.",
+        "cost": "What the answers have cost.",
+    }
+
     def __init__(self, dashboard_cache: DashboardCache) -> None:
         self._dashboard_cache = dashboard_cache
 
@@ -58,8 +65,16 @@ class _AgentCollector(Collector):
             for name in self.NAMES
         }
         alerts = GaugeMetricFamily("sparingly_agent_alert", "What needs an admin.", labels=["agent", "kind"])
+        people = [
+            GaugeMetricFamily(f"sparingly_expert_{name}", text, labels=["agent", "expert"])
+            for name, text in self.PEOPLE.items()
+        ]
         for agent in self._dashboard_cache.agents():
             try:
+                for one in self._dashboard_cache.people(agent):
+                    for family, name in zip(people, self.PEOPLE, strict=True):
+                        if one[name] is not None:
+                            family.add_metric([agent, one.expert], float(one[name]))
                 told = self._dashboard_cache.statistics(agent)
                 for kind in {alert.kind for alert in self._dashboard_cache.alerts(agent)}:
                     alerts.add_metric([agent, kind], 1.0)
@@ -70,3 +85,4 @@ class _AgentCollector(Collector):
                     family.add_metric([agent], float(told[name]))
         yield from families.values()
         yield alerts
+        yield from people

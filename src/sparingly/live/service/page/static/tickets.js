@@ -41,7 +41,7 @@ async function open(id, focus = true) {
   $("likely").replaceChildren(...opened.probabilities.map(held));
   const calls = opened.calls.map(({ at, expert, state, label, detail }) => ({ at, what: `asked ${expert}: ${detail || state}`, who: null, label }));
   $("events").replaceChildren(...[...opened.events, ...calls].sort((one, other) => one.at - other.at).map(happened));
-  $("asked").textContent = `Asked: ${opened.asked.join(", then ")}; paid for calls: ${money(opened.paid)}.`;
+  $("asked").textContent = `Asked: ${opened.asked.join(", then ")}; paid for calls${opened.opinions.length ? " and second opinions" : ""}: ${money(opened.paid)}.`;
   show($("asked"), opened.asked.length > 0);
   $("correct-label").value = label ?? "";
   const isOpen = status === "open";

@@ -1,0 +1,1 @@
+"""Quality of people: second opinions, disagreements, known-answer items, agreement, and who is careless."""
