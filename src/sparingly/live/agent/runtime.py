@@ -297,7 +297,7 @@ class AgentRuntime:
             self.store.settings = settings
             self.has_audit_lines |= audit is not None
             if settings.shape is not None:
-                self._learn(head)
+                self.learn_upto(head)
 
     def erase(self, ticket_ids: Sequence[str], audit: AuditLine | None) -> None:
         """Erase what tickets show of a person, unlearn it, and overwrite it on disk."""

@@ -119,10 +119,10 @@ async def undo(body: TicketIn, agent: Name, here: Here, the_agent: AnsweringAgen
 def _own_answers(agent: Agent, person: str, limit: int) -> list[Json]:
     """First answers and opinions alike, so that nobody can tell which was which."""
     found = agent.queries.search(status=ANSWERED, expert=person, limit=limit)
-    given = {one.id: {"ticket": one.id, "label": one.label, "closed": one.closed} for one in found}
-    for ticket, said, closed in agent.team.given_by(person, limit):
-        given[ticket] = {"ticket": ticket, "label": said, "closed": closed}
-    return sorted(given.values(), key=lambda one: -(one["closed"] or 0.0))[:limit]
+    given = {one.id: (one.closed or 0.0, one.label) for one in found}
+    given |= {ticket: (closed, said) for ticket, said, closed in agent.team.given_by(person, limit)}
+    last = sorted(given.items(), key=lambda one: -one[1][0])[:limit]
+    return [{"ticket": ticket, "label": label, "closed": closed or None} for ticket, (closed, label) in last]
 
 
 def _next(here: Service, name: str, agent: Agent, who: Identity, limit: int, seconds: float) -> Json:
