@@ -1,4 +1,8 @@
-"""Whether INeural's training is at its limit: `python -m benchmarks ineural`.
+"""INeural: whether its training is at its limit, and which of its forms stands behind the paper's tables.
+
+`python -m benchmarks.ineural` plays the first 400 rounds of covertype with f2 as it is and divided by the round, one
+line a run in docs/results/ineural.csv, and adds what is missing. `python -m benchmarks ineural` is about the time:
+
 
 f2's input is the gradient of f1 with respect to the K blocks of its input, K d numbers, beside x in one block. That
 gradient is W1' (mask * w2), of rank at most the width h for rows that saw the same W1; but f2's weights V change with
@@ -11,14 +15,23 @@ training step against just that.
 
 from __future__ import annotations
 
+import itertools
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 
+import sparingly as sp
+from sparingly.experiments.datasets import load
+from sparingly.experiments.streams import stream
 from sparingly.learning.block_networks import BlockNet
 from sparingly.learning.training import Adam, Training
+from sparingly.strategies.published.selective_sampling.ineural import INeural
 
+RUNS, ROUNDS = Path("docs/results/ineural.csv"), 400
 WIDTH, BATCH = 100, 64
 SHAPES = {"MNIST": (10, 784), "covertype": (7, 98), "Magic": (2, 10)}
 """Classes and features."""
@@ -62,6 +75,39 @@ def least_seconds(n_classes: int, n_features: int, steps: int = 48) -> float:
     return (time.process_time() - began) / steps
 
 
+def play_missing(seeds: int) -> None:
+    """Add a line to the file for each run that it lacks: questions by round, and how many of three labels differ."""
+    known = (
+        set() if not RUNS.exists() else set(pd.read_csv(RUNS)[["discount", "seed"]].itertuples(index=False, name=None))
+    )
+    if not known:
+        RUNS.write_text("discount,seed,distinct,asked_by_100,asked_by_400,asked_after_200\n")
+    data = load("covertype", "paper")
+    for seed, discount in itertools.product(range(seeds), (False, True)):
+        if (discount, seed) in known:
+            continue
+        source, game = stream(data, seed, ROUNDS, class_order="drawn"), sp.label_efficient(data.n_classes)
+        strategy = INeural(game, data.n_features, gamma=3, discount=discount, seed=seed)
+        played = sp.play(strategy, game, zip(source.X, source.y, strict=True))
+        asked = np.array([r.action == strategy.expert for r in played])
+        distinct = len(set(source.y[asked][:3].tolist()))
+        counts = [asked[:100].sum(), asked.sum(), asked[200:].sum()]
+        with RUNS.open("a") as file:
+            file.write(",".join(map(str, [discount, seed, distinct, *counts])) + "\n")
+
+
+def study() -> None:
+    """Play what is missing, and print what came out."""
+    play_missing(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    for discount, part in pd.read_csv(RUNS).groupby("discount"):
+        distinct = part[part["distinct"] == 3]["asked_by_100"]
+        print(
+            f"f2 {'divided by the round' if discount else 'as it is'}: {len(part)} seeds, asked "
+            f"{part['asked_by_100'].mean():.1f} times by round 100, {distinct.mean():.1f} where the first three labels "
+            f"differ ({len(distinct)} seeds), nothing after round 200 in {(part['asked_after_200'] == 0).mean():.0%}"
+        )
+
+
 def main() -> None:
     torch.set_num_threads(1)
     for name, (n_classes, n_features) in SHAPES.items():
@@ -79,4 +125,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    study()

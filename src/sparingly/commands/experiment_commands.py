@@ -132,6 +132,9 @@ def report(
     summary: Annotated[
         Path | None, typer.Option(help="Also write the summary (four CSV files) into this folder.")
     ] = None,
+    earlier: Annotated[
+        Path | None, typer.Option(help="A summary's folder: its rows stand in, marked, where there is no run yet.")
+    ] = None,
     paper_runs: Annotated[
         Path | None,
         typer.Option(help="A CSV file of the paper's own runs; by default `paper/runs.csv` beside the data."),
@@ -143,7 +146,7 @@ def report(
         from sparingly.experiments.runs.run_records import Results
 
         place = out or results / "report.html"
-        _, files = write_report_of(Results(results), place, study, reference, title, summary, paper_runs)
+        _, files = write_report_of(Results(results), place, study, reference, title, summary, paper_runs, earlier)
         for path in files[:2]:
             typer.echo(str(path))
 

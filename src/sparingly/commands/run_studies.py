@@ -284,10 +284,12 @@ def write_report_of(
     title: str = "Strategies compared",
     summary: Path | None = None,
     theirs: Path | None = None,
+    earlier: Path | None = None,
 ) -> tuple[Report, list[Path]]:
     """Write a report of some studies (of all, if not said), from their records or from a summary.
 
-    `theirs` is the file of the paper's own runs, where it is not beside the data.
+    `theirs` is the file of the paper's own runs, where it is not beside the data; `earlier` a summary whose rows stand
+    in for those that have no run yet.
     """
     if (results.folder / "runs.csv").is_file():
         summary_data, versions = Digest.read(results.folder), []
@@ -300,6 +302,8 @@ def write_report_of(
         versions = [
             f"{name} {version}" for name, version in results.read(summary_data.runs["run"].iloc[0]).versions.items()
         ]
+    if earlier:
+        summary_data = summary_data.filled_from(Digest.read(earlier))
     if summary:
         summary_data.write(summary)
     known_runs = paper_runs(theirs)

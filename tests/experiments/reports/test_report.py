@@ -201,3 +201,17 @@ def test_reading_results_needs_no_torch():
     script += "from sparingly.experiments.runs import run_records\n"
     script += "sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_rows_that_were_not_run_again_come_from_an_earlier_summary_and_are_named(told, tmp_path):
+    told.write(tmp_path)
+    mine = told.runs["label"] == "Neural-CBP"
+    parts = {name: getattr(told, name) for name in ("regret", "f1", "costs")}
+    new = Digest(told.runs[mine], **{name: part[part["label"] == "Neural-CBP"] for name, part in parts.items()})
+    both = new.filled_from(Digest.read(tmp_path))
+    assert len(both.runs) == len(told.runs)
+    assert both.runs["earlier"].sum() == (~mine).sum()
+    assert not both.runs[both.runs["label"] == "Neural-CBP"]["earlier"].any()
+    about = dict(make_report(both).about)
+    assert "asks <always> & ever on phishing (T1)" in about["rows of an earlier summary, not run again with this code"]
+    assert "rows of an earlier summary, not run again with this code" not in dict(make_report(told).about)

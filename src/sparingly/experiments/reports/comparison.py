@@ -117,6 +117,20 @@ class Digest:
             frame = getattr(self, name)
             write_whole(folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g").encode())
 
+    def filled_from(self, earlier: Digest) -> Digest:
+        """The same with the rows of an earlier summary that this one has no run of; their runs are marked `earlier`."""
+        import pandas as pd
+
+        known = set(self.runs[KEY].itertuples(index=False, name=None))
+        parts = {}
+        for name in PARTS:
+            old = getattr(earlier, name)
+            new = [row not in known for row in old[KEY].itertuples(index=False, name=None)]
+            kept = old[new].assign(earlier=True) if name == "runs" else old[new]
+            parts[name] = pd.concat([part for part in (getattr(self, name), kept) if len(part)], ignore_index=True)
+        parts["runs"]["earlier"] = parts["runs"]["earlier"].eq(True) if "earlier" in parts["runs"] else False
+        return Digest(**parts)
+
     @classmethod
     def read(cls, folder: Path) -> Digest:
         import pandas as pd

@@ -252,7 +252,17 @@ def _about(runs: Any, versions: Iterable[str]) -> tuple[tuple[str, str], ...]:
         ("time of all runs", f"{once['cpu_seconds'].sum() / 60:.1f} minutes of processor time"),
         ("the same by the clock", f"{once['seconds'].sum() / 60:.1f} minutes, one worker's after the other's"),
         ("versions", ", ".join(versions) or "not known"),
+        *_earlier_rows(runs),
     )
+
+
+def _earlier_rows(runs: Any) -> tuple[tuple[str, str], ...]:
+    """The rows that were not run again, if any: they come from a summary of earlier code."""
+    if "earlier" not in runs or not runs["earlier"].any():
+        return ()
+    rows = runs[runs["earlier"]].drop_duplicates(["table", "dataset", "label"])
+    named = [f"{row.label} on {row.dataset} ({row.table})" for row in rows.itertuples()]
+    return (("rows of an earlier summary, not run again with this code", ", ".join(named)),)
 
 
 def _counts(runs: Any) -> tuple[Counts, ...]:
