@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sparingly.experts import CallLimits as CallLimits
     from sparingly.experts import Expert as Expert
     from sparingly.experts import FunctionExpert as FunctionExpert
+    from sparingly.experts import Person as Person
     from sparingly.experts import RecordedExpert as RecordedExpert
     from sparingly.experts.http_experts import HTTPExpert as HTTPExpert
     from sparingly.experts.http_experts import LanguageModel as LanguageModel
@@ -51,6 +52,7 @@ _HOME = {
     "FunctionExpert": "experts",
     "HTTPExpert": "experts.http_experts",
     "LanguageModel": "experts.http_experts",
+    "Person": "experts",
     "RecordedExpert": "experts",
     "Game": "games",
     "Geometry": "games",

@@ -47,7 +47,7 @@ def serve(
     expert: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME:PRICE[:gold|:URL]",
+            metavar="NAME:PRICE[:gold|:person|:URL]",
             help="Who can be asked, in place of --query-cost: human:1:gold, or one that is called, with the URL of its "
             "API and its model: gpt:0.01:https://api.example.com/v1#small; may be repeated.",
         ),

@@ -1,6 +1,6 @@
 """Who is asked: experts with a price, who know the truth or may be wrong; people, and machines that can be called."""
 
-from sparingly.experts.expert import Answers, Expert, check_answers
+from sparingly.experts.expert import Answers, Expert, Person, check_answers
 from sparingly.experts.local_experts import FunctionExpert, RecordedExpert
 from sparingly.experts.machine_expert import CallLimits, ExpertReply, Inquiry, MachineExpert
 
@@ -12,6 +12,7 @@ __all__ = [
     "FunctionExpert",
     "Inquiry",
     "MachineExpert",
+    "Person",
     "RecordedExpert",
     "check_answers",
 ]

@@ -56,6 +56,27 @@ class Expert:
             raise ValueError(f"accuracy is {self.accuracy!r} for {self.name}: it must be between 0 and 1")
 
 
+@dataclass(frozen=True, slots=True)
+class Person:
+    """An expert who is one person: questions go to whoever signs in under this name, and to nobody else.
+
+    >>> Person("Ada", price=0.2).expert
+    Expert(name='Ada', price=0.2, gold=False, accuracy=None)
+    """
+
+    name: str
+    price: float
+    gold: bool = False
+    accuracy: float | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.expert
+
+    @property
+    def expert(self) -> Expert:
+        return Expert(self.name, self.price, self.gold, self.accuracy)
+
+
 class Reply(NamedTuple):
     """What one call brought: a class, or None for no answer, and what was paid."""
 

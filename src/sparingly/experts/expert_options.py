@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 
-from sparingly.experts.expert import Expert
+from sparingly.experts.expert import Expert, Person
 from sparingly.experts.machine_expert import MachineExpert
 
-FORM = "NAME:PRICE[:gold|:URL]"
-GOLD, POST = "gold", "post+"
+FORM = "NAME:PRICE[:gold|:person|:URL]"
+GOLD, PERSON, POST = "gold", "person", "post+"
 
 
-def stated_expert(text: str) -> Expert | MachineExpert:
+def stated_expert(text: str) -> Expert | MachineExpert | Person:
     """An expert from `NAME:PRICE`, with `:gold` for one who knows, or with `:URL` for one that is called.
 
     The URL is that of a language model's API, with its model after a `#`; one that begins with `post+` is any endpoint
@@ -25,7 +25,7 @@ def stated_expert(text: str) -> Expert | MachineExpert:
     >>> stated_expert("gpt::http://127.0.0.1:9/v1")
     Traceback (most recent call last):
     ...
-    ValueError: expert 'gpt::http://127.0.0.1:9/v1': the price is missing: say NAME:PRICE[:gold|:URL]
+    ValueError: expert 'gpt::http://127.0.0.1:9/v1': the price is missing: say NAME:PRICE[:gold|:person|:URL]
     """
     name, _, rest = text.partition(":")
     told, _, what = rest.partition(":")
@@ -36,8 +36,10 @@ def stated_expert(text: str) -> Expert | MachineExpert:
         raise ValueError(f"expert {text!r}: {fault}: say {FORM}") from None
     if not what or what == GOLD:
         return Expert(name.strip(), price, gold=what == GOLD)
+    if what == PERSON:
+        return Person(name.strip(), price)
     if "://" not in what:
-        raise ValueError(f"expert {text!r}: {what!r} is neither gold nor a URL: say {FORM}")
+        raise ValueError(f"expert {text!r}: {what!r} is neither gold nor person nor a URL: say {FORM}")
     from sparingly.experts.http_experts import HTTPExpert, LanguageModel
 
     variable = "SPARINGLY_KEY_" + re.sub(r"\W", "_", name.strip()).upper()

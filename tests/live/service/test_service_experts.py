@@ -133,7 +133,7 @@ def test_a_service_that_starts_again_calls_the_same_experts(tmp_path):
         ("gpt:cheap:http://x", "the price is 'cheap', which is no number"),
         ("gpt:nan", "the price of gpt is nan"),
         (":1:gold", "the name of an expert is ''"),
-        ("gpt:1:golden", "'golden' is neither gold nor a URL"),
+        ("gpt:1:golden", "'golden' is neither gold nor person nor a URL"),
         ("gpt:1:ftp://x", "must begin with http"),
     ],
 )

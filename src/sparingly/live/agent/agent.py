@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.encoders.pictures import is_picture
-from sparingly.experts import Expert, MachineExpert
+from sparingly.experts import Expert, MachineExpert, Person
 from sparingly.games import Game
 from sparingly.live.agent.agent_settings import (
     AgentSettings,
@@ -90,7 +90,8 @@ class Agent:
     game
         Any label-efficient game in place of `costs` and `query_cost`: several experts, coarse questions.
     experts
-        Who can be asked, in place of `query_cost`: people as `Expert`, and machines that are called beside the agent.
+        Who can be asked, in place of `query_cost`: people as `Expert`, or each as a `Person`, and machines that are
+        called beside the agent.
     schema
         What the fields of raw rows are: kinds by name, `{"age": "number", "job": ["clerk", "smith"], "note": "text"}`,
         a DataFrame, its dtypes, or a TOML file; learned from the first observations when left out.
@@ -150,7 +151,7 @@ class Agent:
         strategy: str | Strategy | None = None,
         options: Mapping[str, Any] | None = None,
         game: Game | None = None,
-        experts: Sequence[Expert | MachineExpert] | None = None,
+        experts: Sequence[Expert | MachineExpert | Person] | None = None,
         feature_names: Sequence[str] | None = None,
         schema: Any = None,
         encoder: EncoderChoice = None,
@@ -208,7 +209,7 @@ class Agent:
         strategy: Strategy | None = None,
         training: str | None = None,
         encoder: EncoderChoice = None,
-        experts: Sequence[Expert | MachineExpert] | None = None,
+        experts: Sequence[Expert | MachineExpert | Person] | None = None,
         clock: Callable[[], float] = time.time,
         busy_timeout: float | None = None,
     ) -> Self:
@@ -222,7 +223,7 @@ class Agent:
         agent._begin(AgentRuntime(Store.open(path), strategy, None, training, clock, busy_timeout, texts), experts)
         return agent
 
-    def _begin(self, runtime: AgentRuntime, experts: Sequence[Expert | MachineExpert] | None) -> None:
+    def _begin(self, runtime: AgentRuntime, experts: Sequence[Expert | MachineExpert | Person] | None) -> None:
         self._runtime, self._lending = runtime, Lending(runtime)
         self.team = Team(runtime)
         self._consultation: Consultation | None = None

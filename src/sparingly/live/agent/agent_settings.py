@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from sparingly.encoders import EncodingError, RowSchema, TextEncoder, stated_schema
-from sparingly.experts import Expert, MachineExpert
+from sparingly.experts import Expert, MachineExpert, Person
 from sparingly.experts.class_descriptions import checked_descriptions
 from sparingly.games import Game, label_efficient
 from sparingly.games.costs import check_prices, read_costs
@@ -186,7 +186,8 @@ class AgentSettings:
     def differs(self, other: AgentSettings) -> str | None:
         """The first setting, in words, in which an agent made with `other` would not be this one."""
         mine = self.original if self.added and len(other.classes) < len(self.classes) else self
-        for name in ("classes", "costs", "feedback", "strategy", "options", "seed", "audit_rate", "horizon", "experts"):
+        fixed = ("classes", "costs", "feedback", "strategy", "options", "seed", "audit_rate", "horizon", "experts")
+        for name in (*fixed, "people"):
             ours, theirs = getattr(mine, name), getattr(other, name)
             if ours != theirs and not (name == "costs" and theirs == self.original.costs):
                 return f"{name} is {_listed(ours)}, not {_listed(theirs)}"
@@ -211,7 +212,7 @@ def made_settings(
     strategy: str | Strategy | None,
     options: Mapping[str, Any] | None,
     game: Game | None,
-    experts: Sequence[Expert | MachineExpert] | None,
+    experts: Sequence[Expert | MachineExpert | Person] | None,
     feature_names: Sequence[str] | None,
     schema: Any,
     encoder: TextEncoder | None,
@@ -269,6 +270,7 @@ def made_settings(
         descriptions=described_classes(descriptions, names),
         hold=bool(hold),
         quality=quality,
+        people=tuple(one.name for one in experts or () if isinstance(one, Person)),
     ).with_schema(stated)
     vars(settings)["game"] = game  # the cached property would make the same game again
     _check_horizon(settings, instance)

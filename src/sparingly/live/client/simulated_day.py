@@ -251,8 +251,10 @@ def _result(
     agent: Agent, stream: SimulatedStream, names: Sequence[str], team: SimulatedTeam, seconds: float
 ) -> SimulatedDayResult:
     truth: Mapping[str, Any] = dict(zip(names, (one.label for one in stream.examples), strict=True))
-    told = agent.stats()
+    told, people = agent.stats(), agent.people()
+    while (now := agent.stats()) != told:  # a call that was under way has come back meanwhile
+        told, people = now, agent.people()
     history = agent.history()
     right = sum((one.label if one.label is not None else one.prediction) == truth[one.id] for one in history)
     unanswered = team.person_price * (told.open + told.skipped + told.unknown)
-    return SimulatedDayResult(told, agent.people(), unanswered, right, seconds)
+    return SimulatedDayResult(told, people, unanswered, right, seconds)

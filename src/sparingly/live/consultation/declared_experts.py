@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sparingly.experts import Expert, MachineExpert
+from sparingly.experts import Expert, MachineExpert, Person
 from sparingly.games import Game, label_efficient
 from sparingly.games.costs import read_costs
 from sparingly.live.agent.errors import AgentError, shortened
@@ -13,7 +13,7 @@ from sparingly.live.agent.ticket_records import Label
 
 
 def game_with(
-    experts: Sequence[Expert | MachineExpert],
+    experts: Sequence[Expert | MachineExpert | Person],
     classes: Sequence[Label],
     costs: Any,
     query_cost: float,
@@ -28,20 +28,20 @@ def game_with(
     if isinstance(experts, str) or not isinstance(experts, Sequence) or not experts:
         raise AgentError(f"experts is {shortened(experts)}: give a list of experts")
     for one in experts:
-        if not isinstance(one, Expert | MachineExpert):
+        if not isinstance(one, Expert | MachineExpert | Person):
             raise AgentError(f"expert {shortened(one)} must be an Expert, a LanguageModel or another that is called")
     try:
         return label_efficient(
             len(classes),
             costs=read_costs(costs, classes),
-            experts=[one.expert if isinstance(one, MachineExpert) else one for one in experts],
+            experts=[one.expert if isinstance(one, MachineExpert | Person) else one for one in experts],
             classes=[str(c) for c in classes],
         )
     except ValueError as error:
         raise AgentError(str(error)) from None
 
 
-def declared(game: Game, experts: Sequence[Expert | MachineExpert]) -> tuple[tuple[Any, ...], ...]:
+def declared(game: Game, experts: Sequence[Expert | MachineExpert | Person]) -> tuple[tuple[Any, ...], ...]:
     """The experts of a game as an agent's settings have them, and which of them are called."""
     machines = {one.name for one in experts if isinstance(one, MachineExpert)}
     return tuple((one.name, one.price, one.gold, one.accuracy, one.name in machines) for one in game.experts)

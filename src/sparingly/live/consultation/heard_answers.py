@@ -12,6 +12,7 @@ from sparingly.experts import ExpertReply
 from sparingly.experts.machine_expert import ANSWERED as REPLIED
 from sparingly.live.agent import observations, ticket_lifecycle
 from sparingly.live.agent.agent_settings import AgentSettings
+from sparingly.live.agent.errors import ConflictError
 from sparingly.live.agent.observations import Observation
 from sparingly.live.agent.pacing import QuestionAllowance
 from sparingly.live.agent.ticket_records import ANNOUNCED, CONSULTING, HELD, OPEN
@@ -150,12 +151,23 @@ def hear_person(runtime: AgentRuntime, ticket_id: str, label: Any, expert: str |
     return True
 
 
+def _check_person(connection: Connection, settings: AgentSettings, row: Any, expert: str | None) -> None:
+    """A question to one person is answered by that person, and no one says something of a ticket twice."""
+    asked = settings.game.expert(row.action)
+    if expert is not None and asked is not None and asked.name in settings.people and asked.name != expert:
+        raise ConflictError(f"the question of ticket {row.id!r} is for {asked.name}, not for {expert}")
+    said = select(call_table.c.place).where(call_table.c.ticket == row.seq, call_table.c.detail == expert)
+    if expert is not None and connection.execute(said).first() is not None:
+        raise ConflictError(f"{expert} has answered ticket {row.id!r} already: another person is asked now")
+
+
 def _persons_call(
     connection: Connection, runtime: AgentRuntime, row: Any, label: Any, expert: str | None
 ) -> tuple[Any, ExpertReply]:
     """An answer as a call that has just brought it; `detail` has the name of the person."""
     settings = runtime.store.settings
     ticket_lifecycle.check_lease(row, expert, runtime.clock())
+    _check_person(connection, settings, row, expert)
     said = ticket_lifecycle.meaning(settings.game, settings.classes, row.action, label)
     asked = settings.game.expert(row.action)
     assert asked is not None

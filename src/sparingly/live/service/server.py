@@ -15,7 +15,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from sparingly.experts import Expert, MachineExpert
+from sparingly.experts import Expert, MachineExpert, Person
 from sparingly.live.agent.errors import AgentError, StoreError
 from sparingly.live.service.app import create_app
 from sparingly.live.service.auth.tokens import ADMIN, Operator
@@ -103,10 +103,10 @@ def first_agent(service: Service, name: str, classes: list[str], settings: dict[
         _check_experts(service, name, settings.get("experts") or ())
 
 
-def _check_experts(service: Service, name: str, experts: Sequence[Expert | MachineExpert]) -> None:
+def _check_experts(service: Service, name: str, experts: Sequence[Expert | MachineExpert | Person]) -> None:
     """An agent that is there already keeps the experts that it was made with."""
     declared = [(one.name, one.price, one.gold) for one in service.agents.get(name).settings.game.experts]
-    told = [one.expert if isinstance(one, MachineExpert) else one for one in experts]
+    told = [one.expert if isinstance(one, MachineExpert | Person) else one for one in experts]
     for one in told:
         if (one.name, one.price, one.gold) not in declared:
             known = ", ".join(f"{who}:{price:g}{':gold' * gold}" for who, price, gold in declared) or "none"

@@ -1,0 +1,47 @@
+"""A day in a minute, shortened: everything moves, the careless one is found, and the bill adds up to the cent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sparingly.live.client.simulated_day import SimulatedTeam, simulate_day
+from sparingly.live.client.simulation import Example, SimulatedStream
+
+CLASSES = ("joy", "fear", "anger", "guilt")
+
+
+@pytest.fixture(scope="module")
+def day():
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=500)
+    X = rng.normal(size=(500, 6)) + 0.4 * np.eye(4, 6)[y]
+    said = [CLASSES[i] if rng.random() < 0.3 else CLASSES[rng.integers(4)] for i in y]
+    examples = [Example(x, f"message {i}", CLASSES[k]) for i, (x, k) in enumerate(zip(X, y, strict=True))]
+    team = SimulatedTeam(
+        wrong=(0.03, 0.03, 0.5), thinking=0.001, person_price=0.05, second_opinions=0.2, known_answers=0.1
+    )
+    told = []
+    result = simulate_day(
+        SimulatedStream(CLASSES, examples), said, team, machine="gpt", seconds=2, patience=60, say=told.append
+    )
+    return result, told
+
+
+def test_the_bill_adds_up_to_the_cent(day):
+    result, told = day
+    assert result.statistics.observations == 500
+    assert set(result.bill) >= {"Ada", "Ben", "Chloe", "gpt", "not answered"}
+    assert sum(result.bill.values()) == pytest.approx(result.total, abs=0.005)
+    assert result.adds_up
+    assert result.bill["gpt"] == pytest.approx(result.statistics.bill["gpt"])
+    assert "/agents/day/people" in told[0]
+
+
+def test_the_careless_one_is_found_and_nobody_else(day):
+    (found,) = day[0].careless
+    assert found.expert == "Chloe"
+    assert found.found_after <= 150
+    assert found.stopped is not None
+    assert day[0].statistics.second_opinions > 10
+    assert day[0].statistics.known_answers > 5
