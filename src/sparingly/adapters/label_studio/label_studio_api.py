@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from sparingly.adapters.label_studio.label_studio_bodies import Person, ProjectIn, TaskPage
+from sparingly.adapters.label_studio.label_studio_bodies import StudioUser, ProjectIn, TaskPage
 from sparingly.live.agent.errors import AgentError
 
 PAGE = 100
@@ -60,8 +60,8 @@ class LabelStudioAPI:
             if not found.tasks or seen >= found.total:
                 return
 
-    async def person(self, number: int) -> Person:
-        return await self._get(Person, f"/api/users/{number}/")
+    async def person(self, number: int) -> StudioUser:
+        return await self._get(StudioUser, f"/api/users/{number}/")
 
     async def _get(self, model: type[M], path: str, query: dict[str, Any] | None = None) -> M:
         try:

@@ -10,7 +10,7 @@ Number = Annotated[StrictInt, Field(ge=0, lt=2**63)]
 Key = Number | Annotated[StrictStr, Field(min_length=1, max_length=100)]
 
 
-class Person(BaseModel):
+class StudioUser(BaseModel):
     """Someone who annotates."""
 
     id: Number | None = None
@@ -23,7 +23,7 @@ class Person(BaseModel):
     def name(self) -> str | None:
         """The name, else the address.
 
-        >>> Person(first_name="Ada", last_name="Lovelace", email="ada@example.org").name, Person(email="a@b.org").name
+        >>> StudioUser(first_name="Ada", last_name="Lovelace", email="ada@example.org").name, StudioUser(email="a@b.org").name
         ('Ada Lovelace', 'a@b.org')
         """
         full = " ".join(part.strip() for part in (self.first_name, self.last_name) if part and part.strip())
@@ -41,7 +41,7 @@ class AnnotationIn(BaseModel):
     id: Number
     result: list[ResultIn] | None = None
     was_cancelled: StrictBool | None = None
-    completed_by: Number | Person | None = None
+    completed_by: Number | StudioUser | None = None
     updated_at: Annotated[StrictStr, Field(max_length=64)] | None = None
 
 
