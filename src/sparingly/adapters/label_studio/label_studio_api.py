@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from sparingly.adapters.label_studio.label_studio_bodies import StudioUser, ProjectIn, TaskPage
+from sparingly.adapters.label_studio.label_studio_bodies import ProjectIn, StudioUser, TaskPage
 from sparingly.live.agent.errors import AgentError
 
 PAGE = 100
