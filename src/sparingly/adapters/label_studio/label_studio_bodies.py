@@ -23,7 +23,7 @@ class StudioUser(BaseModel):
     def name(self) -> str | None:
         """The name, else the address.
 
-        >>> StudioUser(first_name="Ada", last_name="Lovelace", email="ada@example.org").name, StudioUser(email="a@b.org").name
+        >>> StudioUser(first_name="Ada", last_name="Lovelace", email="ada@b.org").name, StudioUser(email="a@b.org").name
         ('Ada Lovelace', 'a@b.org')
         """
         full = " ".join(part.strip() for part in (self.first_name, self.last_name) if part and part.strip())
