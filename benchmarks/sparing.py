@@ -6,7 +6,8 @@ one line a run in docs/results/sparing/runs.jsonl.
 Seeds 30 to 39 are for reporting only: the strategy was made on seeds from 1000 on; earlier forms of it were run on
 seeds 0 to 29, which are not reported.
 `python -m benchmarks.sparing limits` looks among them for runs that no user should meet;
-`python -m benchmarks.sparing picture` draws the idea;
+`python -m benchmarks.sparing picture` draws the idea; `python -m benchmarks.sparing tables` writes the tables of
+docs/sparing.md into docs/results/sparing/tables.md;
 `python -m benchmarks sparing` reads that file and prints the tables.
 """
 
@@ -25,7 +26,7 @@ import numpy as np
 import torch
 
 import sparingly as sp
-from benchmarks import hindsight, late_answers
+from benchmarks import hindsight, late_answers, sparing_tables
 from sparingly.experiments.datasets import Dataset, load
 from sparingly.experiments.streams import Drift, stream
 from sparingly.strategies import registered
@@ -287,6 +288,8 @@ def print_ratios(ratios: dict[tuple[str, int, float, bool], list[float]]) -> Non
 if __name__ == "__main__":
     if sys.argv[1:] == ["picture"]:
         picture()
+    elif sys.argv[1:] == ["tables"]:
+        RUNS.with_name("tables.md").write_text(sparing_tables.page(records()))
     elif sys.argv[1:] == ["limits"]:
         print(f"{len(limits(records()))} of {len(records())} runs are beyond the limits", *limits(records()), sep="\n")
     else:
