@@ -12,6 +12,9 @@ from torch import Tensor
 FARTHEST = 1.0
 """How far beyond the smallest and the largest value seen an encoded feature may go, in widths of the end interval."""
 
+LENGTH_TOLERANCE = 1e-3
+"""How far the squared length of a row may be from 1 in embeddings of length 1."""
+
 
 class Reservoir:
     """A uniform sample of the stream so far, of bounded size, with the caller's generator.
@@ -89,6 +92,8 @@ class QuantileScaling:
     A column with distinct quantiles q_0 < ... < q_B becomes B features; the b-th rises from 0 to 1 between q_(b-1)
     and q_b. A linear function of them is any piecewise-linear function of the column, whatever units it came in.
     Constant columns are dropped. Wide observations get fewer intervals, at the end one: the range as 0 to 1.
+    Where every row has the length 1, as embeddings of texts have, all columns share one unit: they are centred, and
+    divided by one deviation.
 
     Parameters
     ----------
@@ -103,6 +108,8 @@ class QuantileScaling:
     >>> scaling = QuantileScaling(intervals=2).fit(sample)
     >>> (scaling(torch.tensor([[5.0, 7.0], [505.0, 7.0], [1e9, 0.0]])) + scaling.mean).tolist()
     [[0.5, 0.0], [1.0, 0.5], [1.0, 2.0]]
+    >>> QuantileScaling().fit(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))(torch.tensor([[0.6, 0.8]]))
+    tensor([[0.2000, 0.6000]])
 
     References
     ----------
@@ -114,6 +121,8 @@ class QuantileScaling:
     def __init__(self, intervals: int = 8, width: int = 512) -> None:
         self.intervals = intervals
         self.width = width
+        self.directions = False
+        """Whether every row of the sample had the length 1."""
 
     @property
     def n_features(self) -> int:
@@ -122,6 +131,9 @@ class QuantileScaling:
 
     def fit(self, sample: Tensor) -> QuantileScaling:
         """Take the quantiles of a sample `[rows, *shape]`."""
+        self.directions = _of_one_length(sample.flatten(1))
+        if self.directions:
+            return self._centre(sample.flatten(1).double())
         ordered = sample.flatten(1).T.contiguous().sort(1).values.double()
         edges = self._edges(ordered)
         column, place = (edges[:, 1:] > edges[:, :-1]).nonzero(as_tuple=True)
@@ -134,6 +146,14 @@ class QuantileScaling:
         self.ceiling = torch.where(column != beside[2:], 1 + FARTHEST, 1.0)
         self.mean = torch.zeros(len(column))
         self.mean = self(sample).mean(0)
+        return self
+
+    def _centre(self, sample: Tensor) -> QuantileScaling:
+        """All columns as one unbounded interval, with one rate."""
+        width = sample.shape[1]
+        self.column, self.low, self.mean = torch.arange(width), sample.mean(0), torch.zeros(width)
+        self.rate = torch.full((width,), 1.0, dtype=torch.float64) / (sample - self.low).square().mean().sqrt()
+        self.floor, self.ceiling = torch.full((width,), -torch.inf), torch.full((width,), torch.inf)
         return self
 
     def _edges(self, ordered: Tensor) -> Tensor:
@@ -158,6 +178,12 @@ class QuantileScaling:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         for name in self._PARTS:
             setattr(self, name, state[name])
+
+
+def _of_one_length(rows: Tensor) -> bool:
+    """Whether rows `[n, column]` all have the length 1, and are not all the same."""
+    far = (rows.square().sum(1) - 1).abs().max()
+    return rows.shape[1] > 1 and bool(far < LENGTH_TOLERANCE) and bool((rows != rows[0]).any())
 
 
 class Unscaled:

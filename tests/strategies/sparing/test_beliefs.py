@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sparingly.strategies.sparing.beliefs import SHARES, Beliefs, _share
-from sparingly.strategies.sparing.kernel import KernelMembers
+from sparingly.strategies.sparing.kernel import KernelMembers, _blind_weights
 
 
 def labelled(n, *, seed=0, n_features=4, noise=0.0):
@@ -122,3 +122,65 @@ def test_without_the_kernel_only_networks_speak():
 def test_one_member_is_no_ensemble():
     with pytest.raises(ValueError, match="members is 1: an ensemble has at least 2"):
         Beliefs(2, (4,), members=1)
+
+
+def clusters(n, n_classes, *, seed=0, width=24, spread=0.12):
+    """Directions of length 1 around one for each class, as embeddings of texts are."""
+    generator = torch.Generator().manual_seed(seed)
+    centres = torch.nn.functional.normalize(
+        torch.randn(n_classes, width, generator=torch.Generator().manual_seed(9)), dim=1
+    )
+    y = torch.randint(n_classes, (n,), generator=generator)
+    X = torch.nn.functional.normalize(centres[y] + spread * torch.randn(n, width, generator=generator), dim=1)
+    return X, y, generator
+
+
+def test_taking_a_fold_out_of_the_whole_is_solving_without_it():
+    X, y, _ = labelled(60, noise=0.1)
+    folds = torch.arange(60) % 3
+    near = torch.exp(-torch.cdist(X, X).square()).double()
+    targets = torch.nn.functional.one_hot(y, 2).double()
+    weights = _blind_weights(near, 0.1, targets, folds, 3)
+    for k in range(3):
+        seen = (folds != k).nonzero().flatten()
+        alone = torch.linalg.solve(near[seen][:, seen] + 0.1 * torch.eye(len(seen)).double(), targets[seen])
+        assert torch.allclose(weights[seen, k].double(), alone, atol=1e-4)
+
+
+def test_classes_that_no_label_has_named_are_as_likely_as_new_ones_were():
+    """40 labels of 30 equally common classes leave many out; 600 leave out none."""
+    for n, least, most in ((40, 0.2, 0.7), (600, 0.0, 0.0)):
+        X, y, generator = clusters(n, 30)
+        beliefs = Beliefs(30, (24,))
+        with torch.no_grad():
+            beliefs.fit(X, X, y, torch.arange(n) % 6, generator)
+            later, truth, _ = clusters(500, 30, seed=1)
+            p = beliefs(later).mean(0)
+        missing = torch.bincount(y, minlength=30) == 0
+        believed = float(p[:, missing].sum(1).mean()) if missing.any() else 0.0
+        assert least <= believed <= most
+        assert abs(believed - float(missing[truth].float().mean())) < 0.2
+        assert torch.allclose(p.sum(1), torch.ones(500), atol=1e-5)
+
+
+def test_half_of_the_labels_of_embeddings_know_less_than_all():
+    X, y, generator = clusters(120, 30)
+    beliefs = Beliefs(30, (24,))
+    with torch.no_grad():
+        beliefs.fit(X, X, y, torch.arange(120) % 6, generator)
+    assert beliefs.halves is not None
+    half, all_ = (float((held.argmax(1) != y).float().mean()) for held in beliefs.halves)
+    assert half > all_ + 0.05
+
+
+def test_beliefs_of_before_have_no_mass_for_unnamed_classes():
+    X, y, generator = clusters(40, 30)
+    beliefs, restored = Beliefs(30, (24,)), Beliefs(30, (24,))
+    with torch.no_grad():
+        beliefs.fit(X, X, y, torch.arange(40) % 6, generator)
+        state = beliefs.state_dict()
+        restored.load_state_dict(state)
+        assert torch.equal(restored(X), beliefs(X))
+        restored.load_state_dict({name: part for name, part in state.items() if name != "unheard"})
+        assert float(restored(X).sum(2).sub(1).abs().max()) < 1e-5
+        assert not torch.equal(restored(X), beliefs(X))

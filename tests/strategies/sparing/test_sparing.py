@@ -437,3 +437,14 @@ def test_expected_costs_are_the_same_with_and_without_the_matrix_product() -> No
         assert np.allclose(quick[name], whole[name], atol=1e-6)
     assert quick["cheapest"] == whole["cheapest"]
     assert ExpectedCosts(sp.label_efficient(costs=[[0, 1, 1], [1, 0, 2], [1, 1, 0]]))._mistakes is None
+
+
+def test_many_classes_have_a_longer_start_and_no_more_checks_and_so_has_a_strategy_that_grew():
+    few, many = (Sparing(sp.label_efficient(n), n_features=3) for n in (4, 90))
+    assert (few.purchase_rule.most_first, many.purchase_rule.most_first) == (60, 90)
+    assert many.purchase_rule.audit == pytest.approx(few.purchase_rule.audit / 3)
+    assert many.knowledge.schedule.growth < few.knowledge.schedule.growth
+    grown = Sparing(sp.label_efficient(89), n_features=3)
+    grown.add_class("89")
+    assert grown.purchase_rule == many.purchase_rule
+    assert grown.knowledge.schedule == many.knowledge.schedule

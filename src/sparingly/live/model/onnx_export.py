@@ -130,6 +130,9 @@ def _add_beliefs(graph: OnnxGraph, strategy: Sparing, x: str) -> str:
     if tree_share:
         trees = graph.add("Log", add_tree_members(graph, state["trees"], beliefs.members, graph.add("Flatten", x)))
         held = _mix(graph, held, _softmax(graph, trees, 1 / tree_temperature), tree_share)
+    if state["unheard"] is not None:
+        kept = graph.add("Mul", held, graph.constant(1 - state["unheard"].sum()))
+        held = graph.add("Add", kept, graph.constant(state["unheard"]))
     return graph.add("ReduceMean", held, axes=[0], keepdims=0)
 
 

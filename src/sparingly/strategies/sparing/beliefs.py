@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,11 +13,22 @@ from sparingly.learning.determinism import pad_block
 from sparingly.learning.networks import Network, build
 from sparingly.learning.scaling import ImageScaling, QuantileScaling, Unscaled
 from sparingly.strategies.sparing.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
-from sparingly.strategies.sparing.kernel import KernelMembers, squared_distances
+from sparingly.strategies.sparing.kernel import MOST_COMPONENTS, KernelMembers, squared_distances
+from sparingly.strategies.sparing.purchase import MANY
 from sparingly.strategies.sparing.trees import TreeMembers
 
 MOST_FOR_KERNEL = 1500
-"""Labels beyond which the kernel would take longer than the networks, and is left out."""
+"""Labels beyond which the kernel would take longer than the networks, and is left out, ..."""
+KERNEL_FOR_EACH = 20
+"""... or this many for each class, if that is more, ..."""
+MOST_KERNEL_WEIGHTS = 450_000
+"""... as long as there are no more weights than this, labels times classes."""
+ALL_COMPONENTS = 256
+"""Directions that the kernel keeps of embeddings of length 1, which have no noisy ones."""
+FIRST_FOR_KERNEL_CURVE = 40
+"""Labels from which on the learning curve of the kernels is measured on embeddings, whose classes are often many."""
+LEAST_KERNEL_SHARE = 0.1
+"""Of the kernels, for their learning curve to be looked at."""
 SHARES = torch.linspace(0, 1, 5)
 """Of the kernels or the trees, that are weighed against each other."""
 NETWORK_PRIOR = 2.0
@@ -88,8 +99,10 @@ class Beliefs:
         self._temperature, self._contrast, self._share, self._typical = 1.0, 1.0, 0.0, 1.0
         self._tree_temperature, self._tree_share = 1.0, 0.0
         self.halves: tuple[Tensor, Tensor] | None = None
-        """After a training: what the trees held of each label unseen with half of the labels, and with all of them."""
+        """After a training: what trees or kernels held of each label unseen with half of the labels, and with all."""
         self._labelled = torch.zeros(0)
+        self._unheard: Tensor | None = None
+        """Of each class that no label has named, how likely it is; None where all have been."""
 
     @property
     def members(self) -> int:
@@ -104,34 +117,57 @@ class Beliefs:
         hidden, self.halves = folds if self.crossfit else torch.full_like(folds, -1), None
         self.ensemble.fit(rows, y, hidden, min(1000, 125 + len(X) // 5), generator)
         logits = self.ensemble.held_out(rows, folds)
-        self._temperature, self._share, self._tree_share = temperature(logits, y), 0.0, 0.0
+        known = _heard_elsewhere(y, folds) if logits.shape[1] > MANY else torch.ones_like(y, dtype=torch.bool)
+        labels = _Labels(y, folds, hidden, known)
+        self._temperature, self._share, self._tree_share = temperature(*labels.heard(logits)), 0.0, 0.0
         held = (logits / self._temperature).softmax(1)
-        if self._kernel is not None and len(X) <= MOST_FOR_KERNEL:
-            self._kernel.fit(self._scaling(sample).flatten(1), flat, y, hidden)
-            scores = self._kernel.held_out(flat, folds)
-            self._contrast = CONTRAST / temperature(CONTRAST * scores, y)
-            kernels = (self._contrast * scores).softmax(1)
-            self._share = _share(held, kernels, y)
-            held = _mix(held, kernels, self._share)
+        if self._kernel is not None and self._kernel_affordable(len(X)):
+            held = self._fit_kernel(self._kernel, held, self._scaling(sample).flatten(1), flat, labels)
         if self._trees is not None and len(X) >= FIRST_FOR_TREES:
-            held = self._fit_trees(self._trees, held, (X.flatten(1), y, folds, hidden), generator)
-        return held
+            held = self._fit_trees(self._trees, held, X.flatten(1), labels, generator)
+        self._unheard = _unheard(labels, held.shape[1])
+        return self._with_unheard(held)
+
+    def _kernel_affordable(self, n: int) -> bool:
+        n_classes = self._kernel.n_classes if self._kernel is not None else 1
+        return n <= max(MOST_FOR_KERNEL, min(KERNEL_FOR_EACH * n_classes, MOST_KERNEL_WEIGHTS // n_classes))
+
+    def _fit_kernel(self, kernel: KernelMembers, held: Tensor, sample: Tensor, X: Tensor, labels: _Labels) -> Tensor:
+        """Train the kernels, and mix what they hold of labels unseen with what the networks hold."""
+        y, folds, hidden, _ = labels
+        directions = isinstance(self._scaling, QuantileScaling) and self._scaling.directions
+        most = ALL_COMPONENTS if directions else MOST_COMPONENTS
+        kernel.fit(sample, X, y, hidden, most=most)
+        scores = kernel.held_out(X, folds)
+        self._contrast = CONTRAST / temperature(*labels.heard(CONTRAST * scores))
+        kernels = (self._contrast * scores).softmax(1)
+        self._share = _share(*labels.heard(held, kernels))
+        if directions and len(X) >= FIRST_FOR_KERNEL_CURVE and self.crossfit and self._share >= LEAST_KERNEL_SHARE:
+            fewer = kernel.held_out_by_half(y, folds)
+            contrast = CONTRAST / temperature(*labels.heard(CONTRAST * fewer))
+            self.halves = (contrast * fewer).softmax(1), kernels
+        return _mix(held, kernels, self._share)
+
+    def _with_unheard(self, held: Tensor) -> Tensor:
+        """The same probabilities with some for classes that no label has named yet."""
+        return held if self._unheard is None else held * (1 - self._unheard.sum()) + self._unheard
 
     def _fit_trees(
         self,
         trees: TreeMembers,
         held: Tensor,
-        labels: tuple[Tensor, Tensor, Tensor, Tensor],
+        X: Tensor,
+        labels: _Labels,
         generator: torch.Generator,
     ) -> Tensor:
         """Train the trees, and mix what they hold of labels unseen with what the other models hold."""
-        X, y, folds, hidden = labels
+        y, folds, hidden, _ = labels
         seed = int(torch.randint(2**31, (1,), generator=generator))
         trees.fit(X, y, hidden, seed)
         unseen = trees.held_out(X, folds)
-        self._tree_temperature = temperature(unseen.log(), y)
+        self._tree_temperature = temperature(*labels.heard(unseen.log()))
         calibrated = (unseen.log() / self._tree_temperature).softmax(1)
-        share = _share(held, calibrated, y)
+        share = _share(*labels.heard(held, calibrated))
         self._tree_share = share if share >= LEAST_TREE_SHARE else 0.0
         if self._tree_share and len(X) >= FIRST_FOR_CURVE:
             half = torch.arange(len(X)) // self.members % 2 == 0
@@ -155,7 +191,7 @@ class Beliefs:
         if self._trees is not None and self._tree_share:
             logs = self._trees.probabilities(X.flatten(1)).log()
             held = _mix(held, (logs / self._tree_temperature).softmax(2), self._tree_share)
-        return held
+        return self._with_unheard(held)
 
     def add_class(self) -> None:
         """Take on one more class, the last."""
@@ -164,6 +200,8 @@ class Beliefs:
             self._kernel.add_class()
         if self._trees is not None:
             self._trees.add_class()
+        if self._unheard is not None:
+            self._unheard = nn.functional.pad(self._unheard, (0, 1))
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -173,6 +211,7 @@ class Beliefs:
             "trees": None if self._trees is None or self._tree_share == 0 else self._trees.state_dict(),
             "tree_calibration": [self._tree_temperature, self._tree_share],
             "labelled": self._labelled,
+            "unheard": self._unheard,
             "calibration": [self._temperature, self._contrast, self._share, self._typical],
         }
 
@@ -186,7 +225,43 @@ class Beliefs:
             self._trees.load_state_dict(state["trees"])
         self._tree_temperature, self._tree_share = (float(one) for one in state.get("tree_calibration", (1.0, 0.0)))
         self._labelled = state["labelled"]
+        # Nor do they know of classes that no label has named.
+        self._unheard = state.get("unheard")
         self._temperature, self._contrast, self._share, self._typical = (float(value) for value in state["calibration"])
+
+
+class _Labels(NamedTuple):
+    """Classes and folds `[n]`, the folds that members are blind to, and which labels' classes other folds know."""
+
+    y: Tensor
+    folds: Tensor
+    hidden: Tensor
+    known: Tensor
+
+    def heard(self, *held: Tensor) -> tuple[Any, ...]:
+        """What is held of the labels by which models are judged, and these labels."""
+        known = self.known if self.known.any() else torch.ones_like(self.known)
+        return (*(one[known] for one in held), self.y[known])
+
+
+def _heard_elsewhere(y: Tensor, folds: Tensor) -> Tensor:
+    """Whether another fold has a label of the same class.
+
+    No model can be right about a class it never met, so such labels say nothing about how sure it may be of others.
+    """
+    places = torch.zeros(int(y.max()) + 1, int(folds.max()) + 1)
+    places[y, folds] = 1.0
+    return places.sum(1)[y] > 1
+
+
+def _unheard(labels: _Labels, n_classes: int) -> Tensor | None:
+    """How likely each class without a label is: together as likely as classes were new among the labels.
+
+    The estimate of Good and Turing, by folds instead of labels one by one.
+    """
+    missing = torch.bincount(labels.y, minlength=n_classes) == 0
+    new = 1 - float(labels.known.float().mean())
+    return None if not missing.any() or new == 0 else missing.float() * (new / float(missing.sum()))
 
 
 def _typical(sample: Tensor, labelled: Tensor) -> float:

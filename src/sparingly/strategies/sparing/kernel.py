@@ -18,7 +18,9 @@ REACHES = (0.3, 1.0, 3.0)
 """Rates at which the kernel falls with the squared distance over its median."""
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 TRIED_ON = 200
-"""The reach and the ridge are chosen on at most this many labels, the newest ones."""
+"""The reach and the ridge are chosen on at most this many labels, the newest ones, ..."""
+TRIED_FOR_EACH = 4
+"""... or on this many for each class, if that is more."""
 MOST_COMPONENTS = 100
 """Directions that are kept."""
 LEAST_SHARE = 1e-6
@@ -103,23 +105,32 @@ class KernelMembers:
         self._rows = torch.zeros(0)
         self._weights = torch.zeros(0)
         self._mean = torch.zeros(0)
-        self._rate = 1.0
+        self._rate = self._ridge = 1.0
 
-    def fit(self, sample: Tensor, X: Tensor, y: Tensor, folds: Tensor) -> None:
+    def fit(self, sample: Tensor, X: Tensor, y: Tensor, folds: Tensor, *, most: int = MOST_COMPONENTS) -> None:
         """Train on inputs `[n, feature]` and classes `[n]`; the sample of the stream has no labels."""
-        self._components.fit(sample)
+        self._components = Components(most).fit(sample)
         targets = nn.functional.one_hot(y, self.n_classes).double()
         self._mean = targets.mean(0).float()
         targets -= targets.mean(0)
-        tried = [_tried(power, self._components(X, power), targets) for power in POWERS]
+        newest = max(TRIED_ON, TRIED_FOR_EACH * self.n_classes)
+        tried = [_tried(power, self._components(X, power), targets, newest) for power in POWERS]
         best = min(tried, key=lambda one: one.error)
-        self._power, self._rows, self._rate = best.power, best.rows, best.rate
-        near = torch.exp(-best.rate * best.squared) + best.ridge * torch.eye(len(X), dtype=torch.float64)
-        weights = torch.zeros(len(X), self.members, self.n_classes)
+        self._power, self._rows, self._rate, self._ridge = best.power, best.rows, best.rate, best.ridge
+        near = torch.exp(-best.rate * best.squared)
+        self._weights = _blind_weights(near, best.ridge, targets, folds, self.members).flatten(1)
+
+    def held_out_by_half(self, y: Tensor, folds: Tensor) -> Tensor:
+        """What the labels just trained on would have scored, held out, with every second label alone, `[n, class]`."""
+        half = (torch.arange(len(y)) // self.members % 2 == 0).nonzero().flatten()
+        targets = nn.functional.one_hot(y[half], self.n_classes).double()
+        mean = targets.mean(0)
+        near = torch.exp(-self._rate * squared_distances(self._rows, self._rows[half]).double())
+        weights = _blind_weights(near[half], self._ridge, targets - mean, folds[half], self.members)
+        scores = torch.empty(len(y), self.n_classes)
         for k in range(self.members):
-            seen = (folds != k).nonzero().flatten()
-            weights[seen, k] = torch.linalg.solve(near[seen][:, seen], targets[seen]).float()
-        self._weights = weights.flatten(1)
+            scores[folds == k] = near[folds == k].float() @ weights[:, k] + mean.float()
+        return scores
 
     def scores(self, X: Tensor) -> Tensor:
         """`[member, block, class]`: near 1 for the class, near 0 for the others."""
@@ -166,11 +177,27 @@ class _Tried(NamedTuple):
     ridge: float
 
 
-def _tried(power: float, rows: Tensor, targets: Tensor) -> _Tried:
+def _blind_weights(near: Tensor, ridge: float, targets: Tensor, folds: Tensor, members: int) -> Tensor:
+    """The weights of regressions that are each blind to one fold, `[n, member, class]`, 0 where blind.
+
+    One inverse is enough for all: taking labels out of a regression is a system of as many unknowns as are taken out.
+    """
+    inverse = torch.cholesky_inverse(torch.linalg.cholesky(near + ridge * torch.eye(len(near), dtype=near.dtype)))
+    whole = inverse @ targets
+    weights = whole.float()[:, None].repeat(1, members, 1)
+    for k in range(members):
+        blind = (folds == k).nonzero().flatten()
+        without = torch.linalg.solve(inverse[blind][:, blind], whole[blind])
+        weights[:, k] = (whole - inverse[:, blind] @ without).float()
+        weights[blind, k] = 0.0
+    return weights
+
+
+def _tried(power: float, rows: Tensor, targets: Tensor, newest: int) -> _Tried:
     """The best reach and ridge with one power."""
     squared = squared_distances(rows, rows).double()
     median = max(float(squared.median()), 1e-12)
-    error, reach, ridge = _best(squared[-TRIED_ON:, -TRIED_ON:] / median, targets[-TRIED_ON:])
+    error, reach, ridge = _best(squared[-newest:, -newest:] / median, targets[-newest:])
     return _Tried(error, power, rows, squared, reach / median, ridge)
 
 

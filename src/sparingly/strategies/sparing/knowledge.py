@@ -17,7 +17,7 @@ from sparingly.strategies.sparing.beliefs import Beliefs
 from sparingly.strategies.sparing.kernel import squared_distances
 from sparingly.strategies.sparing.open_questions import OpenQuestion
 from sparingly.strategies.sparing.panel import NO_ANSWER, Panel
-from sparingly.strategies.sparing.purchase import FIRST, ExpectedCosts
+from sparingly.strategies.sparing.purchase import FIRST, MANY, ExpectedCosts
 from sparingly.strategies.sparing.worth import DISCOUNT, MOST_OWN, PANEL_DISCOUNT, Worth
 from sparingly.strategies.strategy import NEVER
 
@@ -25,6 +25,8 @@ GROWTH = 1.5
 """An update is due once the labels have grown by this factor ..."""
 PACE = 1.6
 """... or the rounds by this one, if there is any new label."""
+MANY_GROWTH, MANY_PACE = 1.25, 1.3
+"""With more than `MANY` classes, where labels teach for longer and one not yet learned is missed more."""
 PANEL_GROWTH = 1.2
 """Beside experts who may be wrong both are this: there labels are fewer, and each counts for more."""
 NEAREST = 3
@@ -212,12 +214,19 @@ class Knowledge:
         self.expected_costs, self.beliefs, self.learnability = expected_costs, beliefs, learnability
         self.panel = panel
         self.bought = Bought(beliefs.members, 0 if panel is None else len(panel))
-        self.schedule = RefitSchedule() if panel is None else RefitSchedule(growth=PANEL_GROWTH, pace=PANEL_GROWTH)
+        self.schedule = self._paced(RefitSchedule())
         self.worth: Worth | None = None
         """None as long as there is no model."""
         self._stream = Reservoir(1000)
         self._heard = Reservoir(2000)
         """A sample of the stream with what experts who may be wrong said of it, where there are such."""
+
+    def _paced(self, schedule: RefitSchedule) -> RefitSchedule:
+        """A schedule at the pace that this many classes, or a panel, call for."""
+        growth, pace = (MANY_GROWTH, MANY_PACE) if len(self.expected_costs.costs) > MANY else (GROWTH, PACE)
+        if self.panel is not None:
+            growth = pace = PANEL_GROWTH
+        return replace(schedule, growth=growth, pace=pace)
 
     def observe(self, x: Tensor, rng: np.random.Generator) -> None:
         """See an observation of the stream, whether or not it is asked about."""
@@ -271,6 +280,7 @@ class Knowledge:
         """Take on one more class; the next label brings an update."""
         self.expected_costs, self.panel = expected_costs, panel
         self.beliefs.add_class()
+        self.schedule = self._paced(self.schedule)
         if self.worth is not None:
             self.schedule = replace(self.schedule, labels=0, clock=clock)
 
@@ -322,25 +332,31 @@ class Knowledge:
         stream = {"value": torch.tensor(seen["value"]), "risk": torch.tensor(seen["risk"]), "x": sample}
         unit = self.expected_costs.unit or 1.0
         discount = DISCOUNT if self.panel is None else PANEL_DISCOUNT * min(MOST_OWN, self.panel.alpha) ** 2
-        slope = self._slope(y, now, stream["risk"])
+        slope = self._slope(sample, now, stream["risk"])
         self.worth = Worth.measure(
             bought, now, stream, unit=unit, learnability=self.learnability, discount=discount, slope=slope
         )
         self.schedule = replace(self.schedule, labels=n, clock=clock)
 
-    def _slope(self, y: Tensor, now: Tensor, risk: Tensor) -> float:
-        """What an e-fold of labels saves a round by the learning curve of the trees; 0 where there is none.
+    def _stream_risk(self, sample: Tensor, now: Tensor, risk: Tensor) -> float:
+        """What announcements cost on the stream: for rows with a label by the member that has not seen it."""
+        places = {x.numpy().tobytes(): place for place, x in enumerate(self.bought["x"])}
+        place = torch.tensor([places.get(x.numpy().tobytes(), -1) for x in sample])
+        return float(torch.where(place >= 0, now[place.clamp(min=0)], risk.to(now.dtype)).mean())
+
+    def _slope(self, sample: Tensor, now: Tensor, risk: Tensor) -> float:
+        """What an e-fold of labels saves a round by the learning curve of trees or kernels; 0 where there is none.
 
         Half of the labels are compared with all of them on labels unseen by either; a standard error is taken off, and
         labels are chosen to be harder than the stream is.
         """
         if self.beliefs.halves is None:
             return 0.0
-        costs = self.expected_costs.costs
+        costs, y = self.expected_costs.costs, self.bought["y"]
         few, all_ = (costs[(held @ costs.T).argmin(1), y].double() for held in self.beliefs.halves)
         saved = (few - all_) / math.log(2)
         least = float(saved.mean() - saved.std() / len(saved) ** 0.5)
-        return max(0.0, least) * min(1.0, float(risk.mean()) / max(float(now.mean()), 1e-12))
+        return max(0.0, least) * min(1.0, self._stream_risk(sample, now, risk) / max(float(now.mean()), 1e-12))
 
     def _measure_teaching(self, sample: Tensor, generator: torch.Generator) -> None:
         """What labels that nobody asked for have taught: train on the first quarter, and see what it says of the rest.

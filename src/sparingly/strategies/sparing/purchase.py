@@ -22,7 +22,10 @@ Floats = NDArray[np.float64]
 FIRST = 20
 """Labels before there is a model."""
 START = 60
-"""At most so many questions are asked whatever the model says."""
+"""At most so many questions, or as many as there are classes, are asked whatever the model says."""
+MANY = 10
+"""Classes beyond which those without a label are reckoned with, the start grows with them, and each announcement is
+checked less often, so that all checks together stay as many."""
 BLIND = 300
 """At most so many questions are asked before there is a model."""
 PRIOR_SLOPE = 0.15

@@ -23,6 +23,7 @@ from sparingly.strategies.sparing.panel import Panel
 from sparingly.strategies.sparing.purchase import (
     ANNOUNCED,
     FIRST,
+    MANY,
     START,
     ExpectedCosts,
     Offer,
@@ -124,12 +125,19 @@ class Sparing(Strategy):
         )
         self.panel = Panel(game) if game.noisy_experts else None
         self.knowledge = Knowledge(self.expected_costs, beliefs, panel=self.panel, learnability=ablation.learnability)
+        self._audit = audit
         rule = PurchaseRule(self.expected_costs.unit, prior_horizon, audit, ablation.selection, horizon=horizon)
-        if self.panel is not None:
-            rule = replace(rule, audit=audit / PANEL_CHECKS, most_first=FIRST)
-        self.purchase_rule = rule
+        self.purchase_rule = self._scaled_to_classes(rule)
         self.questions = OpenQuestions()
         self.watch = Watch(self.expected_costs.costs, alarm, self.rng.random(game.n_outcomes).tolist())
+
+    def _scaled_to_classes(self, rule: PurchaseRule) -> PurchaseRule:
+        """Each announcement checked the less the more classes there are, and one question a class at the start."""
+        n_classes = len(self.expected_costs.costs)
+        audit = self._audit * math.sqrt(min(1.0, MANY / n_classes))
+        if self.panel is not None:
+            return replace(rule, audit=audit / PANEL_CHECKS, most_first=FIRST)
+        return replace(rule, audit=audit, most_first=max(START, n_classes))
 
     @property
     def changes(self) -> list[int]:
@@ -172,7 +180,7 @@ class Sparing(Strategy):
 
     def _announce_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, Why]]:
         worth, known = self.knowledge.worth, len(self.knowledge.bought) + len(self.questions)
-        if worth is None or self.panel is not None or known < START:
+        if worth is None or self.panel is not None or known < self.purchase_rule.most_first:
             return []
         last = min(last, first + LOOK_AHEAD, first + self.questions.rounds_to_expiry(self.clock))
         seen = assessment.values["block"][first:last]
@@ -251,7 +259,7 @@ class Sparing(Strategy):
         check = self.watch.check(announced)
         if self.panel is not None and self.panel.suspects(answers):
             check = replace(check, suspect=True)
-        starting = self.panel is None and (worth is None or labels < START)
+        starting = self.panel is None and (worth is None or labels < self.purchase_rule.most_first)
         known, guess = labels + waiting, self.knowledge.guess() if starting else None
         offer = Offer(risk, value, seen["price"], self.clock, known, waiting, 0.0, seen["novelty"], check, guess)
         asks, why = self.purchase_rule(offer, worth)
@@ -300,7 +308,7 @@ class Sparing(Strategy):
         self.expected_costs = ExpectedCosts(game)
         self.panel = None if self.panel is None else self.panel.grown(game)
         self.knowledge.add_class(self.expected_costs, self.panel, self.clock)
-        self.purchase_rule = replace(self.purchase_rule, unit=self.expected_costs.unit)
+        self.purchase_rule = self._scaled_to_classes(replace(self.purchase_rule, unit=self.expected_costs.unit))
         self.questions.add_class()
         self.watch.add_class(self.expected_costs.costs, float(self.rng.random()))
 
