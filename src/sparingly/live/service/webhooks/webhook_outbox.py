@@ -216,7 +216,8 @@ class WebhookOutbox:
             connection.execute(delete(webhook_messages).where(webhook_messages.c.seq.in_(done)))
             for seq, now in failed.items():
                 connection.execute(update(webhook_messages).where(webhook_messages.c.seq == seq).values(**now))
-            connection.execute(update(webhooks).where(webhooks.c.id == webhook).values(**columns))
+            if columns:
+                connection.execute(update(webhooks).where(webhooks.c.id == webhook).values(**columns))
 
 
 def checked_events(events: Sequence[str] | None) -> list[str]:
