@@ -42,6 +42,7 @@ def test_of_two_experts_who_know_the_same_the_cheaper_one_is_asked(strategy, pri
 def test_a_cheap_coarse_question_is_asked_where_it_is_enough():
     game = sp.label_efficient(3, experts=[1.0], questions=[[(0,), (1, 2)]], question_costs=[0.3])
     stream = easy_stream(game, 4, 400, seed=1)
-    rounds = list(sp.play(sp.NeuralCBP(game, 4, seed=0), game, zip(stream.X, stream.outcomes, strict=True)))
+    strategy = sp.NeuralCBP(game, 4, start="each", seed=0)
+    rounds = list(sp.play(strategy, game, zip(stream.X, stream.outcomes, strict=True)))
     coarse, expert = (sum(r.action == action for r in rounds) for action in (4, 3))
     assert coarse > expert > 1
