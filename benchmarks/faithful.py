@@ -98,7 +98,7 @@ def effects() -> list[str]:
     """What each difference changes."""
     lines = ["| data set | changed | seeds | regret | questions | stopped asking |", "|---|---|---|---|---|---|"]
     if not RUNS.exists():
-        return lines
+        return ["No run of these is kept yet."]
     for (data, words), part in pd.read_csv(RUNS).groupby(["data", "changed"], sort=False):
         stopped = f"{(part['questions'] <= STOPPED).mean():.0%}"
         cells = [data, f"`{words}`", len(part), _spread(part["regret"]), _spread(part["questions"]), stopped]
