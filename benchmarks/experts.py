@@ -1,75 +1,117 @@
-"""What several experts cost together: `python -m benchmarks experts`, or some orders: `... experts isear 0 1`.
+"""What several experts cost together, beside every single way to use them.
 
-Each line is one order of one stream: a mistake costs 1; the human is gold; language models answer as recorded.
+`python -m benchmarks experts` prints the table of the runs kept in docs/results/experts, one line a run. With words it
+makes the missing runs of these streams and orders first: `python -m benchmarks experts isear banking77 0 1`; `all` are
+all streams with the orders 0 to 4, which are for reporting only; `drift` and `coverage`, also with orders, are two
+checks of their own.
+
+A mistake costs 1; the human is gold. Language models answer as recorded; on MNIST, Adult and shuttle two synthetic
+experts, of whom one is weak in a region. The single ways: always one expert, the human alone with Sparing, the answers
+as features of Sparing, and a confidence dial at the best of its thresholds, chosen afterwards for that very order.
 """
 
 from __future__ import annotations
 
-import json
+import math
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
+from benchmarks import expert_checks
+from benchmarks.expert_runs import STREAMS, Runs
 
-import sparingly as sp
-from sparingly.experiments.datasets import load
-
-LANGUAGE_MODELS = {"isear": ("gpt35", "llama2_70b"), "banking77": ("deepseek_v41_flash",)}
 HUMAN_PRICES = (1.0, 0.3, 0.1)
 MODEL_PRICES = (0.01, 0.05)
 ORDERS = range(5)
+THRESHOLDS = (0.5, 0.7, 0.9)
+Line = dict[str, Any]
 
 
-def order(name: str, seed: int) -> tuple[int, int, list[tuple[Any, int, dict[str, int | None]]]]:
-    """The number of features and of classes, and the stream in an order of its own."""
-    data = load(name, "encoded", encoder="static")
-    X, y = data.X, data.y
-    answers = {expert: data.answers[expert] for expert in LANGUAGE_MODELS[name]}
-    places = np.random.default_rng(seed).permutation(len(X))
-    said = [{e: None if a[i] < 0 else int(a[i]) for e, a in answers.items()} for i in places]
-    return X.shape[1], int(y.max()) + 1, [(X[i], int(y[i]), one) for i, one in zip(places, said, strict=True)]
+def make(runs: Runs, stream: str, order: int) -> None:
+    """The missing runs of one order, ours first."""
+    for human in HUMAN_PRICES:
+        for price in MODEL_PRICES:
+            runs.get(stream, order, "sparing", human=human, price=price)
+    for human in HUMAN_PRICES:
+        runs.get(stream, order, "human alone", human=human)
+        runs.get(stream, order, "answers as features", human=human)
+    for threshold in THRESHOLDS:
+        runs.get(stream, order, f"dial at {threshold}")
+    runs.get(stream, order, "always")
 
 
-def play(name: str, seed: int, human: float, price: float, *, alone: bool = False) -> dict[str, Any]:
-    """One order with everyone, or with the human alone."""
-    n_features, n_classes, stream = order(name, seed)
-    experts = [] if alone else [sp.Expert(expert, price) for expert in LANGUAGE_MODELS[name]]
-    game = sp.label_efficient(n_classes, experts=[*experts, sp.Expert("human", human, gold=True)])
-    strategy = sp.Sparing(game, n_features, seed=seed)
-    stream = [(x, y, {} if alone else said) for x, y, said in stream]
-    rounds = list(sp.play(strategy, game, stream))
-    asked = Counter(expert for one in rounds for expert in one.asked)
-    cost, paid = sum(one.cost for one in rounds), sum(one.paid for one in rounds)
-    return {
-        "stream": name,
-        "order": seed,
-        "human": human,
-        "price": price,
-        "alone": alone,
-        "cost": round(cost, 1),
-        "mistakes": round(cost - paid, 1),
-        "asked": dict(asked),
-        "always": {e: sum(s[e] != y for _, y, s in stream) + price * len(stream) for e in stream[0][2]},
-    }
+def single_ways(runs: Runs, stream: str, order: int, human: float, price: float) -> dict[str, float]:
+    """What each single way costs; decisions of the ways below do not depend on the models' price, so it is added."""
+    found = {"always the human": human * runs.rounds(stream, order)}
+    always = runs.known(stream, order, "always") or {"mistakes_of": {}}
+    for name, mistakes in always["mistakes_of"].items():
+        found[f"always {name}"] = mistakes + price * always["rounds"]
+    named = [("human alone", human), ("answers as features", human)]
+    for way, paid in [*named, *((f"dial at {threshold}", None) for threshold in THRESHOLDS)]:
+        run = runs.known(stream, order, way, human=paid)
+        if run is not None:
+            calls = sum(number for name, number in run["asked"].items() if name != "human")
+            found[way] = run["mistakes"] + price * calls + human * run["asked"].get("human", 0)
+    return found
 
 
-def lines(names: list[str], seeds: list[int]) -> Iterator[dict[str, Any]]:
-    for name in names:
-        for seed in seeds:
+def table(runs: Runs, streams: list[str], orders: list[int]) -> Iterator[Line]:
+    """Ours beside the best single way, for all that has been played."""
+    for stream in streams:
+        for order in orders:
             for human in HUMAN_PRICES:
-                yield play(name, seed, human, MODEL_PRICES[0], alone=True)
                 for price in MODEL_PRICES:
-                    yield play(name, seed, human, price)
+                    ours = runs.known(stream, order, "sparing", human=human, price=price)
+                    if ours is None or runs.known(stream, order, "always") is None:
+                        continue
+                    ways = single_ways(runs, stream, order, human, price)
+                    best = min(ways, key=lambda way: ways[way])
+                    yield {
+                        "stream": f"{stream} {order}",
+                        "human": human,
+                        "price": price,
+                        "ours": ours["cost"],
+                        "asked": ours["asked"],
+                        "best": best,
+                        "costs": ways[best],
+                        "ratio": ours["cost"] / ways[best],
+                        "ways": ways,
+                    }
+
+
+def show(lines: list[Line]) -> None:
+    for one in lines:
+        said = ", ".join(f"{name} {number}" for name, number in one["asked"].items())
+        print(
+            f"{one['stream']:12} human {one['human']:<4g} models {one['price']:<5g} sparing {one['ours']:8.1f} "
+            f"best single way {one['costs']:8.1f} ({one['best']}) ratio {one['ratio']:.3f}  [{said}]"
+        )
+        print("             " + ", ".join(f"{way} {cost:.0f}" for way, cost in sorted(one["ways"].items())))
+    if lines:
+        ratios = [one["ratio"] for one in lines]
+        mean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+        over = sum(ratio > 1.03 for ratio in ratios)
+        print(f"{len(ratios)} cases: geometric mean {mean:.3f}, worst {max(ratios):.3f}, {over} above 1.03")
 
 
 def command(words: list[str]) -> int:
-    """Names of streams and numbers of orders; everything if there are none."""
-    names = [word for word in words if word in LANGUAGE_MODELS] or list(LANGUAGE_MODELS)
-    seeds = [int(word) for word in words if word.isdecimal()] or list(ORDERS)
-    for line in lines(names, seeds):
-        print(json.dumps(line), flush=True)
+    """Streams and orders to play, or nothing to show what has been played."""
+    runs = Runs()
+    chosen = [word for word in words if word in STREAMS]
+    orders = [int(word) for word in words if word.isdecimal()]
+    unknown = [word for word in words if word not in (*chosen, "all", "drift", "coverage") and not word.isdecimal()]
+    if unknown:
+        sys.exit(f"there is no stream {unknown[0]!r}: there are {', '.join(STREAMS)}, all, drift and coverage")
+    checks = [word for word in words if word in ("drift", "coverage")]
+    if "all" in words or chosen or (orders and not checks):
+        for order in orders or ORDERS:
+            for stream in chosen or STREAMS:
+                make(runs, stream, order)
+    for check in ("drift", "coverage"):
+        if check in checks or "all" in words:
+            getattr(expert_checks, check)(runs, orders or list(ORDERS))
+    show(list(table(runs, chosen or list(STREAMS), orders or list(ORDERS))))
+    expert_checks.show(runs)
     return 0
 
 

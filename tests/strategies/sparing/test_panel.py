@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import sparingly as sp
-from sparingly.strategies.sparing.panel import Panel
-from sparingly.strategies.sparing.reliability import Reliability
+from sparingly.strategies.sparing.consulting.panel import Panel
+from sparingly.strategies.sparing.consulting.reliability import Reliability
 
 GPT, LLAMA, HUMAN = sp.Expert("gpt", 0.01), sp.Expert("llama", 0.01), sp.Expert("human", 1.0, gold=True)
 

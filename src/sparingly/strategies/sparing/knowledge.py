@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.scaling import Reservoir
 from sparingly.strategies.sparing.beliefs import Beliefs
+from sparingly.strategies.sparing.consulting.panel import NO_ANSWER, Panel
 from sparingly.strategies.sparing.kernel import squared_distances
 from sparingly.strategies.sparing.open_questions import OpenQuestion
-from sparingly.strategies.sparing.panel import NO_ANSWER, Panel
 from sparingly.strategies.sparing.purchase import FIRST, MANY, ExpectedCosts
 from sparingly.strategies.sparing.worth import DISCOUNT, MOST_OWN, PANEL_DISCOUNT, Worth
 from sparingly.strategies.strategy import NEVER

@@ -16,10 +16,10 @@ from sparingly.learning.networks import Network
 from sparingly.strategies.forecast import Forecast
 from sparingly.strategies.sparing.ablation import Ablation
 from sparingly.strategies.sparing.beliefs import Beliefs
+from sparingly.strategies.sparing.consulting.panel import Panel
 from sparingly.strategies.sparing.ensemble import Ensemble
 from sparingly.strategies.sparing.knowledge import Knowledge
 from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
-from sparingly.strategies.sparing.panel import Panel
 from sparingly.strategies.sparing.purchase import (
     ANNOUNCED,
     FIRST,

@@ -34,8 +34,8 @@ LEAST = 0.02
 """No answer is held less likely in the bet: beliefs are not calibrated near 0."""
 ALARM = 10_000.0
 """Wealth of that bet at which all that was learned of the expert is forgotten."""
-SUSPICION = 50.0
-"""Wealth above which the expert's answers are checked more often."""
+SUSPICION = 1000.0
+"""Wealth above which the expert's answers are checked more often: it starts anew at 1, so 50 comes by chance often."""
 AFTER_ALARM = 0.5
 """How often an expert is taken to be right after it has changed for the worse."""
 

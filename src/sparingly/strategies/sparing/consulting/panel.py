@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sparingly.games import Game
-from sparingly.strategies.sparing.reliability import Reliability
+from sparingly.strategies.sparing.consulting.reliability import Reliability
 from sparingly.strategies.strategy import Why
 
 WEIGHTS = (0.3, 0.5, 0.7, 0.85, 1.0, 1.2)

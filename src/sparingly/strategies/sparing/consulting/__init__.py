@@ -1,0 +1,1 @@
+"""Experts who may be wrong: how reliable each is, and whom to ask next."""

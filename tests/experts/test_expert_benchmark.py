@@ -1,0 +1,35 @@
+"""The table of several experts beside every single way to use them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks import expert_runs, experts
+
+
+def _stream(n=60):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=n)
+    X = rng.normal(size=(n, 2)).astype(np.float32) + 3 * np.eye(2, dtype=np.float32)[y]
+    return (
+        2,
+        2,
+        [(x, int(c), {"gpt": int(c) if t % 4 else 1 - int(c)}) for t, (x, c) in enumerate(zip(X, y, strict=True))],
+    )
+
+
+def test_a_run_is_made_once_and_the_table_puts_ours_beside_the_cheapest_single_way(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(expert_runs, "order", lambda name, seed: _stream())
+    runs = expert_runs.Runs(tmp_path / "runs.jsonl")
+    for way, prices in (("always", {}), ("human alone", {"human": 1.0}), ("sparing", {"human": 1.0, "price": 0.01})):
+        runs.get("isear", 7, way, **prices)
+    again = expert_runs.Runs(tmp_path / "runs.jsonl")
+    monkeypatch.setattr(expert_runs, "play", lambda *_, **__: pytest.fail("played twice"))
+    ours = again.get("isear", 7, "sparing", human=1.0, price=0.01)
+    assert ours["cost"] == pytest.approx(ours["mistakes"] + 0.01 * ours["asked"]["gpt"] + ours["asked"]["human"])
+    [line] = experts.table(again, ["isear"], [7])
+    assert line["ways"]["always the human"] == 60
+    assert line["ways"]["always gpt"] == pytest.approx(15 + 0.6)
+    assert line["costs"] == min(line["ways"].values())
+    experts.show([line])
+    assert "1 cases: geometric mean" in capsys.readouterr().out
