@@ -86,7 +86,7 @@ def test_an_answer_is_learned_for_the_observation_as_it_was_seen():
     model.predict_one(first)
     for value in range(50):
         model.predict_one({"a": float(value)})
-    as_seen = copy.deepcopy(next(iter(model._asked.values()))[0])
+    as_seen = copy.deepcopy(next(iter(model._asked.values()))[0][0])
     model.learn_one(first, "cat")
     assert model._play._labels[0][0] == as_seen == {"a": 0.0}
 
@@ -260,3 +260,44 @@ def test_a_stream_from_scikit_learn():
     model = ActiveClassifier(options={"width": 20, "members": 3})
     rows = stream.iter_sklearn_dataset(load_iris(), shuffle=True, seed=1)
     assert evaluate.progressive_val_score(rows, model, metrics.Accuracy()).get() > 0.5
+
+
+def test_a_scaler_before_it_in_a_pipeline_changes_next_to_nothing():
+    rows = [({"a": x[0] * 100, "b": 7 + x[1], "c": float(x[2] > 0)}, bool(x[0] > 0)) for x in _normal(200)]
+    asked: dict[bool, list[int]] = {}
+    for scaled in (True, False):
+        alone = ActiveClassifier(seed=0)
+        model = preprocessing.StandardScaler() | alone if scaled else alone
+        asked[scaled] = []
+        for t, (x, label) in enumerate(rows):
+            if model.predict_one(x)[1]:
+                asked[scaled].append(t)
+                model.learn_one(x, label)
+        assert alone._scaling.holds is scaled
+        assert not alone._asked
+    assert len(set(asked[True]) ^ set(asked[False])) <= 0.2 * len(asked[False])
+
+
+@pytest.mark.parametrize("before", [preprocessing.MinMaxScaler, preprocessing.Normalizer, preprocessing.MaxAbsScaler])
+def test_what_no_standardisation_makes_is_left_as_it_is(before):
+    alone = ActiveClassifier(seed=0)
+    model = before() | alone
+    for x in _normal(12):
+        row = {"a": x[0] * 100, "b": 7 + x[1]}
+        model.predict_one(row)
+        model.learn_one(row, bool(x[0] > 0))
+    assert not alone._scaling.holds
+
+
+def test_zeros_and_words_are_no_sign_of_a_scaler():
+    words, sparse = ActiveClassifier(seed=0), ActiveClassifier(seed=0)
+    words.predict_one({"a": "red", "b": 0.0})
+    assert not words._scaling.holds
+    for row in ({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 0.0}):
+        sparse.predict_one(row)
+    assert not sparse._scaling.holds
+    assert [seen["a"] for ((seen, _),) in sparse._asked.values()] == [0.0, 1.0]
+
+
+def _normal(n: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n, 3))

@@ -60,12 +60,17 @@ class GrowingStrategy:
         strategy = self._fitting(x)
         return strategy.decide(strategy.assess(self._vectorizer.vector(x)[None]), 0)
 
-    def learn(self, x: Features, label: Hashable, *, asked: bool = False) -> None:
-        """Learn the class of an observation, whenever it was seen; one that was not asked about is a round too."""
+    def learn(self, x: Features, label: Hashable, *, asked: bool = False, asked_as: Features | None = None) -> None:
+        """Learn the class of an observation, whenever it was seen; one that was not asked about is a round too.
+
+        `asked_as` is what it was when it was asked about, if that was something else.
+        """
         self._vectorizer.see(x)
         y = self._class(label)
         strategy = self._fitting(x)
         strategy.advance(int(not asked))
+        if asked_as is not None and asked_as != x:
+            strategy.forgo(self._vectorizer.vector(asked_as))
         strategy.learn(self._vectorizer.vector(x), *_answer(strategy, y))
         self._labels.append((dict(x), y))
 

@@ -8,6 +8,7 @@ from typing import Any
 from sparingly.adapters.growing_strategy import GrowingStrategy
 from sparingly.adapters.river_ensemble import RiverEnsemble
 from sparingly.adapters.strategy_factory import SparingAround, StrategyFactory
+from sparingly.adapters.undone_scaling import UndoneScaling
 from sparingly.strategies import registered
 
 try:
@@ -82,15 +83,19 @@ class ActiveClassifier(ActiveLearningClassifier):
         self.max_features, self.seed = max_features, seed
         self._transformers, inside = _parts(classifier)
         maker: Any = strategy
+        self._scaling = UndoneScaling()
         if inside is not None:
             if strategy != "sparing":
                 raise ValueError(f"a river classifier can be the model inside 'sparing', not inside {strategy!r}")
             maker = SparingAround(RiverEnsemble, inside)
         elif getattr(registered().get(strategy), "scales", False):
             self._transformers = [step for step in self._transformers if not isinstance(step, SCALERS)]
+        if self._transformers or not getattr(registered().get(strategy), "scales", False) or inside is not None:
+            self._scaling.holds = False
         factory = StrategyFactory(maker, options or {}, costs, query_cost, seed or 0)
         self._play = GrowingStrategy(factory, classes, max_features=max_features)
-        self._asked: dict[str, list[dict[Any, Any]]] = {}
+        self._asked: dict[str, list[tuple[dict[Any, Any], dict[Any, Any]]]] = {}
+        """Questions without an answer: what the strategy saw, and what had come in."""
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> tuple[Any, bool]:  # type: ignore[override]
         """The label to announce, None before any is known, and whether the true one is worth asking for."""
@@ -107,12 +112,18 @@ class ActiveClassifier(ActiveLearningClassifier):
         """Learn a label, of the observation as it was seen when it was asked about.
 
         After a transformer that stands before this in a pipeline, an observation is not what it was when it was asked
-        about: it is learned as it is now, and answers the latest question about the same features.
+        about: it answers the latest question about the same features. A StandardScaler there is undone for a strategy
+        that scales by itself (`UndoneScaling`); after other transformers it is learned as it is now.
         """
         key = _key(x)
-        seen = self._asked[key][0] if key in self._asked else self._transformed(x)
         question = key if key in self._asked else self._latest(x)
-        self._play.learn(seen, y, asked=question is not None)
+        seen, entered = (None, None) if question is None else self._asked[question][0]
+        undone = self._scaling.learn(x, entered)
+        if seen is not None and (key == question or _alike(seen, undone)):
+            learned = seen
+        else:
+            learned = undone if self._scaling.holds else self._transformed(x)
+        self._play.learn(learned, y, asked=question is not None, asked_as=seen)
         if question is not None:
             del self._asked[question][0]
             if not self._asked[question]:
@@ -124,18 +135,18 @@ class ActiveClassifier(ActiveLearningClassifier):
     def _latest(self, x: dict[Any, Any]) -> str | None:
         """The latest question, if it is about these features."""
         latest = next(reversed(self._asked), None)
-        return latest if latest is not None and set(self._asked[latest][0]) == set(x) else None
+        return latest if latest is not None and set(self._asked[latest][0][1]) == set(x) else None
 
     def _ask_for_label(self, x: dict[Any, Any], y_pred: Any) -> bool:
         return self._round(x)[2]
 
     def _round(self, x: dict[Any, Any]) -> tuple[dict[Any, Any], Any, bool]:
-        seen = self._transformed(x)
+        seen = self._transformed(self._scaling(x))
         decision = self._play.decide(seen)
         known = self._play.classes
         asks = decision.asks or not known
         if asks:
-            self._asked.setdefault(_key(x), []).append(seen)
+            self._asked.setdefault(_key(x), []).append((seen, dict(x)))
             if len(self._asked) > PATIENCE:
                 del self._asked[next(iter(self._asked))]
         # a second class that nobody has seen yet has no name to announce
@@ -186,6 +197,11 @@ def _parts(given: base.Estimator | None) -> tuple[list[Any], base.Estimator | No
         if not isinstance(step, base.Transformer | base.SupervisedTransformer | compose.TransformerUnion):
             raise ValueError(f"{step} is neither a classifier nor a transformer")
     return steps, inside
+
+
+def _alike(seen: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:
+    """Whether two observations differ by rounding alone."""
+    return seen.keys() == other.keys() and all(abs(seen[name] - other[name]) < 1e-9 for name in seen)
 
 
 def _key(x: Mapping[Any, Any]) -> str:
