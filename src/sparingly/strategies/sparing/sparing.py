@@ -18,7 +18,7 @@ from sparingly.strategies.sparing.ablation import Ablation
 from sparingly.strategies.sparing.beliefs import Beliefs
 from sparingly.strategies.sparing.consulting.panel import Panel
 from sparingly.strategies.sparing.ensemble import Ensemble
-from sparingly.strategies.sparing.knowledge import Knowledge
+from sparingly.strategies.sparing.knowledge import GROWTH, Knowledge
 from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
 from sparingly.strategies.sparing.purchase import (
     ANNOUNCED,
@@ -146,7 +146,9 @@ class Sparing(Strategy):
 
     @property
     def has_learned(self) -> bool:
-        return self.knowledge.worth is not None
+        """A model of a handful of labels does not count where many more are there, and only the training is late."""
+        trained, known = self.knowledge.schedule.labels, len(self.knowledge.bought)
+        return self.knowledge.worth is not None and (trained == 0 or known <= GROWTH * trained + 1)
 
     def noticed(self) -> list[tuple[int, str | None]]:
         found: list[tuple[int, str | None]] = [(clock, None) for clock in self.watch.changes]
