@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
@@ -31,10 +31,14 @@ def dump(state: Mapping[str, Any]) -> bytes:
 
 def load(data: bytes) -> dict[str, Any]:
     """The state that `dump` made into bytes; a ValueError if they are truncated or something else."""
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(data)
-        file.flush()
-        return read(file.name)
+    try:
+        tensors = from_bytes(data)
+        length = int.from_bytes(data[:8], "little")
+        tree = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["tree"])
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise ValueError(f"{len(data)} bytes are not a whole state: {error}") from error
+    restored: dict[str, Any] = _attach(tree, tensors)
+    return restored
 
 
 def save(state: Mapping[str, Any], path: str | os.PathLike[str]) -> None:

@@ -29,6 +29,9 @@ Shape = int | tuple[int, ...]
 """A number of features, or a shape such as (1, 28, 28)."""
 NEVER = 2**31
 """What `_due_in` returns where no round brings an update: more rounds than any stream has."""
+FEW_AHEAD, AHEAD = 4, 16
+"""Fewer rows are decided one by one; with more, so many are tried at once at first, and twice as many each time that
+all of them could be."""
 
 
 Heard = Sequence[tuple[int, Hashable]]
@@ -147,6 +150,13 @@ class Strategy(abc.ABC):
         """
         return []
 
+    def _ask_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, int, Why]]:
+        """The rows from `first` on that ask, up to the first that does not, where no answer comes before they end.
+
+        (action, prediction, why) of each, and otherwise as in `_announce_ahead`.
+        """
+        return []
+
     @abc.abstractmethod
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         """Keep the symbol (as an index among the action's symbols) of an informative action for the next update."""
@@ -249,26 +259,46 @@ class Strategy(abc.ABC):
             self._update()
         return Decision(action, prediction, asks, why)
 
-    def decide_block(self, assessment: Assessment, first: int = 0, last: int | None = None) -> list[Decision]:
+    def decide_block(
+        self, assessment: Assessment, first: int = 0, last: int | None = None, *, past_questions: bool = False
+    ) -> list[Decision]:
         """Decide the rows from `first` to before `last`, as `decide` would one after the other, and often faster.
 
         Up to and including the first that asks, whose symbol may change what comes after, or that brings an update.
+        With `past_questions` no answer comes before the block ends, and only an update stops it.
         """
         end = len(assessment) if last is None else min(last, len(assessment))
         decisions: list[Decision] = []
-        while first + len(decisions) < end:
-            row, quiet = first + len(decisions), NEVER if self._frozen else self.rounds_to_update() - 1
-            if self.valid(assessment) and quiet > 0:
-                with torch.no_grad():
-                    ahead = self._announce_ahead(assessment, row, min(end, row + quiet))
-                self._due = self._due or (bool(ahead) and self._due_in() <= len(ahead))
-                self.clock += len(ahead)
-                decisions += [Decision(action, action, False, why) for action, why in ahead]
-            if first + len(decisions) < end:
-                decisions.append(self.decide(assessment, first + len(decisions)))
-                if decisions[-1].asks or not self.valid(assessment):
-                    break
+        window = AHEAD
+        while (row := first + len(decisions)) < end:
+            decisions += self._decide_ahead(assessment, row, min(end, row + window), past_questions)
+            if (stopped := first + len(decisions)) == min(end, row + window):
+                window *= 2
+                continue
+            window = AHEAD
+            decisions.append(self.decide(assessment, stopped))
+            if (decisions[-1].asks and not past_questions) or not self.valid(assessment):
+                break
         return decisions
+
+    def _decide_ahead(self, assessment: Assessment, row: int, end: int, past_questions: bool) -> list[Decision]:
+        """The rows from `row` on that can be decided at once; none if that is not worth it."""
+        end = min(end, row + (NEVER if self._frozen else self.rounds_to_update() - 1))
+        if end - row < FEW_AHEAD or not self.valid(assessment):
+            return []
+        with torch.no_grad():
+            ahead = [Decision(action, action, False, why) for action, why in self._announce_ahead(assessment, row, end)]
+            self._pass_rounds(len(ahead))
+            if past_questions and row + len(ahead) < end:
+                asked = self._ask_ahead(assessment, row + len(ahead), end)
+                ahead += [Decision(action, prediction, True, why) for action, prediction, why in asked]
+                self._pass_rounds(len(asked))
+        return ahead
+
+    def _pass_rounds(self, count: int) -> None:
+        """Advance the clock by rounds, none of which brings an update before it ends."""
+        self._due = self._due or (count > 0 and self._due_in() <= count)
+        self.clock += count
 
     def learn(self, x: ArrayLike | Tensor, action: int, symbol: Hashable) -> None:
         """Learn the symbol that an action brought for an observation: at once or much later, in any order."""
@@ -392,8 +422,11 @@ class Strategy(abc.ABC):
         """
         with torch.no_grad():
             held = self._probabilities(assessment).double().cpu()
-        none = (held < 0).any(1) | (held.sum(1) <= 0)
-        return torch.where(none[:, None], held.softmax(1), held / held.sum(1, keepdim=True)).numpy()
+        total = held.sum(1, keepdim=True)
+        if len(held) and float(held.min()) >= 0 and float(total.min()) > 0:
+            return (held / total).numpy()
+        none = (held < 0).any(1, keepdim=True) | (total <= 0)
+        return torch.where(none, held.softmax(1), held / total).numpy()
 
     def _probabilities(self, assessment: Assessment) -> Tensor:
         """The same as far as they need not be computed anew; `_scores` by default."""

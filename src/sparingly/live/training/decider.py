@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -97,9 +96,10 @@ class Learner:
                 held = None if replayed else self.strategy.probabilities(assessment)
                 while len(decisions) < start + len(block):
                     row = len(decisions) - start
-                    for decision in self.strategy.decide_block(assessment, row):
-                        decisions.append(decision if held is None else replace(decision, probabilities=held[row]))
-                        row += 1
+                    made = self.strategy.decide_block(assessment, row, past_questions=True)
+                    if held is not None:
+                        made = [_with_probabilities(one, p) for one, p in zip(made, held[row:], strict=False)]
+                    decisions += made
         return decisions
 
     def learn(self, x: Vector, action: int, symbol: int) -> None:
@@ -175,6 +175,10 @@ class Learner:
         if event.x is None:
             raise DamagedError(f"the features of the observation at event {event.ticket} are gone")
         return journal.vector(event.x, self.strategy.shape)
+
+
+def _with_probabilities(one: Decision, probabilities: NDArray[np.float64]) -> Decision:
+    return Decision(one.action, one.prediction, one.asks, one.why, probabilities)
 
 
 class Decider(Protocol):

@@ -69,8 +69,8 @@ class OpenQuestions:
     def __len__(self) -> int:
         return len(self._open)
 
-    def add(self, question: OpenQuestion) -> None:
-        self._open.append(question)
+    def add(self, *questions: OpenQuestion) -> None:
+        self._open += questions
 
     def expire(self, clock: int) -> None:
         """Give up the questions that have waited too long."""
@@ -139,8 +139,8 @@ class OpenQuestions:
             "open": [
                 [q.clock, q.announced, None if math.isnan(q.risk) else [q.risk, q.value], q.labels] for q in self._open
             ],
-            "x": [q.x for q in self._open],
-            "probability": [q.probability for q in self._open],
+            "x": torch.stack([q.x for q in self._open]) if self._open else [],
+            "probability": torch.stack([q.probability for q in self._open]) if self._open else [],
             **(
                 {"answers": [[int(q.random), *q.answers] for q in self._open]}
                 if any(q.answers for q in self._open)
@@ -149,6 +149,7 @@ class OpenQuestions:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over a state; those of release 0.1 have lists of tensors, one for each question."""
         self._open = []
         self._first = self._filled = 0
         heard = state.get("answers", [(0,)] * len(state["open"]))

@@ -33,6 +33,8 @@ PRIOR_SLOPE = 0.15
 LEAST_PRICE = 1e-9
 ANNOUNCED = "the label is worth {worth:.2f}, the question costs {net:.2f} more than guessing"
 """Why an observation is announced."""
+ASKED_FIRST = "one of the first {start} questions"
+"""Why an observation is asked about whatever the model says."""
 GUESSED = "guess: nothing learned yet"
 """The same before there is a model."""
 NEAREST = "guess: by the nearest labels, for no model is trained yet"
@@ -273,13 +275,24 @@ class PurchaseRule:
         to_come: int = self.rounds_to_come(offer.clock)
         return min(most, round(PRIOR_SLOPE * to_come * offer.guess / net))
 
+    def starts(self, offers: OfferBlock, guess: float, most: int) -> Floats:
+        """The same for each row of a block, whatever is asked in between.
+
+        >>> rule, prices = PurchaseRule(1.0, horizon=1000), np.array([0.2, 1.0, 2.0, 5.0])
+        >>> rule.starts(OfferBlock(prices, prices, prices, prices, 0, 0, 0), 0.3, 60).tolist()
+        [60.0, 60.0, 26.0, 10.0]
+        """
+        net = offers.price - guess
+        wanted = PRIOR_SLOPE * self.rounds_to_come(offers.clock + np.arange(len(net))) * guess
+        return np.where(net <= 0, most, np.minimum(most, np.rint(wanted / np.where(net <= 0, 1.0, net))))
+
     def __call__(self, offer: Offer, worth: Worth | None) -> tuple[bool, Why]:
         """Whether to buy, and why; `worth` is None as long as there is no model."""
         if worth is None or offer.known < self.most_first:
             # Without a model, be it that answers or a training are late, the choice is between asking and guessing.
             start = self.start(offer, BLIND if worth is None else self.most_first)
             if offer.known < start:
-                return True, Why("one of the first {start} questions", {"start": min(start, self.most_first)})
+                return True, Why(ASKED_FIRST, {"start": min(start, self.most_first)})
         if worth is None:
             return self._checks(offer, {})
         to_come = self.rounds_to_come(offer.clock)

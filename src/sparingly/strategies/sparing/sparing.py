@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sparingly.games import Game
@@ -22,8 +23,12 @@ from sparingly.strategies.sparing.knowledge import GROWTH, Knowledge
 from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
 from sparingly.strategies.sparing.purchase import (
     ANNOUNCED,
+    ASKED_FIRST,
+    BLIND,
     FIRST,
+    GUESSED,
     MANY,
+    NEAREST,
     START,
     ExpectedCosts,
     Offer,
@@ -33,12 +38,10 @@ from sparingly.strategies.sparing.purchase import (
 )
 from sparingly.strategies.sparing.watch import Watch
 from sparingly.strategies.sparing.worth import SLOPE_ERROR, SPREAD
-from sparingly.strategies.strategy import Assessment, Heard, Strategy, Why
+from sparingly.strategies.strategy import FEW_AHEAD, Assessment, Heard, Strategy, Why
 
 BLOCK = ("risk", "value", "price", "novelty", "cheapest")
 """What decisions on a whole block look at, in this order."""
-LOOK_AHEAD = 400
-"""At most so many rows are decided in one step: most of them would be looked at again after the next question."""
 PANEL_CHECKS = 3
 """Beside experts who may be wrong so many times fewer random questions: their answers check announcements, too."""
 
@@ -169,7 +172,8 @@ class Sparing(Strategy):
         if self.panel is not None:
             return {"members": self.knowledge.members(X).transpose(0, 1), "novelty": self.knowledge.novelty(X).tolist()}
         found = {**self.expected_costs(self.knowledge.members(X)), "novelty": self.knowledge.novelty(X).tolist()}
-        found["block"] = np.array([found[name] for name in BLOCK]).T
+        if len(X) >= FEW_AHEAD:
+            found["block"] = np.array([found[name] for name in BLOCK]).T
         return found
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
@@ -182,20 +186,52 @@ class Sparing(Strategy):
 
     def _announce_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, Why]]:
         worth, known = self.knowledge.worth, len(self.knowledge.bought) + len(self.questions)
-        if worth is None or self.panel is not None or known < self.purchase_rule.most_first:
+        if self.panel is not None or (worth is not None and known < self.purchase_rule.most_first):
             return []
-        last = min(last, first + LOOK_AHEAD, first + self.questions.rounds_to_expiry(self.clock))
-        seen = assessment.values["block"][first:last]
-        risk, value, price, novelty, cheapest = seen.T
-        offers = OfferBlock(risk, value, price, novelty, self.clock, known, len(self.questions))
-        numbers, count = self.purchase_rule.announced(offers, worth)
-        said = cheapest.astype(int)
+        offers, said = self._offers(assessment, first, last, known)
+        if worth is not None:
+            numbers, count = self.purchase_rule.announced(offers, worth)
+        else:
+            asks = known < self.purchase_rule.starts(offers, self.knowledge.guess(), BLIND)
+            numbers, count = {}, _first(asks)
+        if not count:
+            return []
         rates, count = self.watch.announce(self.purchase_rule, offers, said[:count])
         self.knowledge.observe_block(assessment.X[first : first + count], self.rng)
         columns = zip(*(one[:count].tolist() for one in (*numbers.values(), rates)), strict=True)
         names = (*numbers, "probability", "audit")
-        whys = [Why(ANNOUNCED, dict(zip(names, (*row, False), strict=True))) for row in columns]
+        guess = GUESSED if len(self.knowledge.bought) < FIRST else NEAREST
+        sentence = guess if worth is None else ANNOUNCED
+        whys = [Why(sentence, dict(zip(names, (*row, False), strict=True))) for row in columns]
         return list(zip(said[:count].tolist(), whys, strict=True))
+
+    def _ask_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, int, Why]]:
+        """The first questions, before there is a model: nothing is computed for each of them."""
+        labels, waiting = len(self.knowledge.bought), len(self.questions)
+        if self.panel is not None or self.knowledge.worth is not None:
+            return []
+        offers, said = self._offers(assessment, first, last, labels + waiting)
+        starts = self.purchase_rule.starts(offers, self.knowledge.guess(), BLIND)
+        count = _first(labels + waiting + np.arange(len(starts)) >= starts)
+        X, believed = assessment.X[first : first + count], assessment.values["probability"][first : first + count]
+        self.knowledge.observe_block(X, self.rng)
+        asked = zip(X.unbind(), said[:count].tolist(), believed.clone().unbind(), strict=True)
+        self.questions.add(
+            *(
+                OpenQuestion(x, self.clock + i, announced, math.nan, math.nan, p, labels)
+                for i, (x, announced, p) in enumerate(asked)
+            )
+        )
+        most, expert = self.purchase_rule.most_first, self.expected_costs.expert or 0
+        whys = [Why(ASKED_FIRST, {"start": min(int(start), most)}) for start in starts[:count].tolist()]
+        return list(zip([expert] * count, said[:count].tolist(), whys, strict=True))
+
+    def _offers(self, assessment: Assessment, first: int, last: int, known: int) -> tuple[OfferBlock, NDArray[np.int64]]:
+        """The rows as offers, up to the round in which a question is given up, and what would be announced."""
+        last = min(last, first + self.questions.rounds_to_expiry(self.clock))
+        risk, value, price, novelty, cheapest = assessment.values["block"][first:last].T
+        offers = OfferBlock(risk, value, price, novelty, self.clock, known, len(self.questions))
+        return offers, cheapest.astype(int)
 
     def _choose_again(self, assessment: Assessment, row: int, heard: Heard) -> tuple[int, int, Why]:
         if self.panel is None:
@@ -362,3 +398,8 @@ class Sparing(Strategy):
     def _parts(self) -> dict[str, Knowledge | OpenQuestions | Watch]:
         """What changes, by the names that state files have for it."""
         return {"knows": self.knowledge, "questions": self.questions, "watch": self.watch}
+
+
+def _first(found: NDArray[np.bool_]) -> int:
+    """The place of the first that holds; how many there are if none does."""
+    return int(found.argmax()) if found.any() else len(found)
