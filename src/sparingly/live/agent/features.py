@@ -216,7 +216,7 @@ T = TypeVar("T")
 
 def is_given_picture(given: Any) -> bool:
     """Whether an observation is a picture; a string is none here, for it may come from somebody else."""
-    return not isinstance(given, str | list | Mapping | np.ndarray) and is_picture(given)
+    return type(given) is not list and not isinstance(given, str | list | Mapping | np.ndarray) and is_picture(given)
 
 
 def _refused(read: Callable[[list[Any]], T], rows: list[Any]) -> T:

@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ from sparingly.live.agent.ticket_records import (
 from sparingly.live.consultation import calls
 from sparingly.live.store import journal
 from sparingly.live.store.erasure import NO_FEATURES
-from sparingly.live.store.journal import bulk_insert
+from sparingly.live.store.journal import bulk_insert, insert_rows
 from sparingly.live.store.tables import observations, payloads, tickets
 from sparingly.strategies.strategy import Decision
 
@@ -73,15 +72,23 @@ class ObserveCall:
 
     def read(self, schema: Schema, encoder: TextEncoder | None) -> list[Observation]:
         """The observations, checked; a raw row that comes without a payload is its own."""
+        vectors = schema.read_all(self.X, encoder)
+        plain = not schema.is_raw and all(type(x) in (list, np.ndarray) for x in self.X)
+        if plain and not _any_given(self.ids) and not _any_given(self.payloads):
+            return [Observation(x) for x in vectors]
         return [
             Observation(x, checked_id(self.ids[i]) if self.ids is not None else None, self._payload(i, schema.is_raw))
-            for i, x in enumerate(schema.read_all(self.X, encoder))
+            for i, x in enumerate(vectors)
         ]
 
     def _payload(self, i: int, is_raw: bool) -> Payload | None:
         given = self.payloads[i] if self.payloads is not None else None
         shows = shown(self.X[i]) if given is None and (is_raw or is_given_picture(self.X[i])) else given
         return checked_payload(shows) if shows is not None else None
+
+
+def _any_given(values: Sequence[Any] | None) -> bool:
+    return values is not None and any(value is not None for value in values)
 
 
 def checked_id(given: Any) -> str | None:
@@ -165,21 +172,21 @@ def tickets_of(
     requests: Sequence[Request],
     errors: Sequence[BaseException | None],
     accepted: Sequence[Observation],
-    written: Sequence[Any],
+    written: Sequence[Ticket],
     there: Mapping[str, Any],
     classes: Sequence[Label],
 ) -> list[list[Ticket] | BaseException]:
-    """For each request its tickets, from the rows that were there or are written now, or its error."""
-    by_id = {**there, **{row.id: row for row in written}}
-    nameless = iter([row for row, o in zip(written, accepted, strict=True) if o.id is None])
+    """For each request its tickets, those that were there or are written now, or its error."""
+    by_id = {id: ticket_of(row, classes) for id, row in there.items()}
+    by_id |= {ticket.id: ticket for ticket, o in zip(written, accepted, strict=True) if o.id is not None}
+    nameless = iter([ticket for ticket, o in zip(written, accepted, strict=True) if o.id is None])
     results: list[list[Ticket] | BaseException] = []
     for request, error in zip(requests, errors, strict=True):
         if error is not None:
             results.append(error)
             continue
         assert isinstance(request, list)
-        rows = [by_id[o.id] if o.id is not None else next(nameless) for o in request]
-        results.append([ticket_of(row, classes) for row in rows])
+        results.append([by_id[o.id] if o.id is not None else next(nameless) for o in request])
     return results
 
 
@@ -190,15 +197,27 @@ def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:
     return Ticket(row.id, prediction, bool(row.asks), row.action, **told)
 
 
+def new_ticket(row: Mapping[str, Any], classes: Sequence[Label]) -> Ticket:
+    """The same from a row as it is made, without reading back what was written."""
+    why, asked = Reason(row["why"]), tuple(json.loads(row["asked"])) if row["asked"] else ()
+    why.numbers = row["numbers"]
+    told = {"why": why, "probabilities": _probabilities(row["probabilities"], classes), "numbers": row["numbers"]}
+    prediction = None if row["status"] == HELD else classes[row["prediction"]]
+    return Ticket(row["id"], prediction, bool(row["asks"]), row["action"], **told, status=row["status"], asked=asked)
+
+
+def stored(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of `ticket_row` as it is in the table."""
+    return {**row, "numbers": json.dumps(row["numbers"])}
+
+
 def write(connection: Connection, new: Sequence[Observation], rows: Sequence[Mapping[str, Any]]) -> None:
     """Put new tickets into the database, as the next events."""
-    bulk_insert(connection, tickets, rows)
-    features = [
-        {"ticket": row["seq"], "x": o.x.astype("<f4", copy=False).tobytes()} for row, o in zip(rows, new, strict=True)
-    ]
-    bulk_insert(connection, observations, features)
-    events = [{"seq": row["seq"], "at": row["at"], "kind": journal.OBSERVED, "ticket": row["seq"]} for row in rows]
-    journal.append(connection, events)
+    bulk_insert(connection, tickets, [stored(row) for row in rows])
+    features = [(row["seq"], o.x.astype("<f4", copy=False).tobytes()) for row, o in zip(rows, new, strict=True)]
+    insert_rows(connection, observations, ("ticket", "x"), features)
+    events = [(row["seq"], row["at"], journal.OBSERVED, row["seq"]) for row in rows]
+    insert_rows(connection, journal.journal, ("seq", "at", "kind", "ticket"), events)
     shown = [payload_row(row["seq"], o.payload) for row, o in zip(rows, new, strict=True) if o.payload is not None]
     bulk_insert(connection, payloads, shown)
 
@@ -212,8 +231,8 @@ def decide(
     spending: Spending,
     decisions_on: Callable[[Sequence[Vector]], list[Decision]],
     holds: bool = False,
-) -> list[Any]:
-    """Decide on new observations and write their tickets; returns the rows. `holds` if nothing is to be announced."""
+) -> list[Ticket]:
+    """Decide on new observations and write their tickets; `holds` if nothing is to be announced."""
     if not new:
         return []
     decisions = decisions_on([o.x for o in new])
@@ -236,7 +255,7 @@ def decide(
             for i, r in enumerate(refused)
         ],
     )
-    return [SimpleNamespace(**row) for row in made]
+    return [new_ticket(row, settings.classes) for row in made]
 
 
 def ticket_row(
@@ -308,10 +327,10 @@ def _drawn(settings: AgentSettings, seq: int) -> bool:
 
 
 def reasons_columns(values: Mapping[str, Any], probabilities: NDArray[np.float64] | None) -> dict[str, Any]:
-    """The numbers of a reason and the classes' probabilities as columns of a ticket's row."""
+    """The numbers of a reason, by name, and the classes' probabilities as columns of a ticket's row; see `stored`."""
     plain = {name: _plain_number(value) for name, value in values.items()}
     held = None if probabilities is None else probabilities.astype("<f4").tobytes()
-    return {"probabilities": held, "numbers": json.dumps({k: v for k, v in plain.items() if v is not None})}
+    return {"probabilities": held, "numbers": {k: v for k, v in plain.items() if v is not None}}
 
 
 def asked_of(row: Any) -> tuple[str, ...]:
@@ -324,13 +343,21 @@ def reasons_of(row: Any, classes: Sequence[Label]) -> dict[str, Any]:
     """What a ticket's row says of why: the reason with its numbers, and the classes' probabilities."""
     told, held = getattr(row, "numbers", None), getattr(row, "probabilities", None)
     numbers = json.loads(told) if told else {}
-    shares = np.frombuffer(held, dtype="<f4").astype(np.float64).round(6).tolist() if held else []
     why = Reason(row.why)
     why.numbers = numbers
-    return {"why": why, "probabilities": dict(zip(classes, shares, strict=False)), "numbers": numbers}
+    return {"why": why, "probabilities": _probabilities(held, classes), "numbers": numbers}
+
+
+def _probabilities(held: bytes | None, classes: Sequence[Label]) -> dict[Label, float]:
+    shares = np.frombuffer(held, dtype="<f4").astype(np.float64).round(6).tolist() if held else []
+    return dict(zip(classes, shares, strict=False))
 
 
 def _plain_number(value: Any) -> Any:
+    if type(value) is float:
+        return value if math.isfinite(value) else None
+    if type(value) in (bool, int, str):
+        return value
     value = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
     if isinstance(value, float) and not math.isfinite(value):
         return None

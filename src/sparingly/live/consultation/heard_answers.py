@@ -107,7 +107,7 @@ class Hearing:
             names,
             holds=settings.hold and not runtime.decider.strategy.has_learned,
         )
-        columns = {name: value for name, value in again.items() if name not in _KEPT}
+        columns = {name: value for name, value in observations.stored(again).items() if name not in _KEPT}
         columns |= {"expert": None, "until": None}
         connection.execute(update(tickets).where(tickets.c.seq == row.seq).values(**columns))
         if again["asks"] and settings.limits.is_paced:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Dialect, Table, and_, func, or_, select
 
 from sparingly.live.agent.features import Vector
 from sparingly.live.store.migrations import meta
+from sparingly.live.store.sqlite import is_sqlite, run
 from sparingly.live.store.tables import calls, journal, observations, taught
 
 OBSERVED, CORRECTED, REOPENED, ERASED, TAUGHT = "observed", "corrected", "reopened", "erased", "taught"
@@ -170,7 +171,16 @@ def bulk_insert(connection: Connection, table: Table, rows: Sequence[Mapping[str
         return
     names = tuple(rows[0])
     values = itemgetter(*names)
-    connection.exec_driver_sql(_insert_statement(table, names, connection.dialect), [values(row) for row in rows])
+    insert_rows(connection, table, names, [values(row) for row in rows])
+
+
+def insert_rows(connection: Connection, table: Table, names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+    """Insert rows of values of these columns."""
+    statement = _insert_statement(table, names, connection.dialect)
+    if is_sqlite(connection):
+        run(connection, statement, rows)
+    elif rows:
+        connection.exec_driver_sql(statement, rows)
 
 
 @lru_cache(maxsize=64)

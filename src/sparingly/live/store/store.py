@@ -20,7 +20,7 @@ from sparingly.live.agent.errors import AgentError, DamagedError, StoreError
 from sparingly.live.quality.quality_checks import QualityChecks
 from sparingly.live.store import snapshots
 from sparingly.live.store.migrations import VERSION, meta, read_meta, write_meta
-from sparingly.live.store.sqlite import WRITES, SQLite
+from sparingly.live.store.sqlite import WRITES, SQLite, is_sqlite, run
 from sparingly.live.store.tables import MIGRATIONS, journal
 
 
@@ -127,6 +127,8 @@ class Store:
 
     def head(self, connection: Connection) -> int:
         """The number of the last event in the journal."""
+        if is_sqlite(connection):
+            return int(run(connection, "SELECT max(seq) FROM journal").fetchone()[0] or 0)
         return int(connection.execute(_HEAD).scalar() or 0)
 
     def complete_schema(self, connection: Connection, block: Sequence[Any], encoder: TextEncoder | None) -> None:

@@ -31,7 +31,7 @@ from sparingly.live.training.decider import (
 )
 from sparingly.live.training.trainer import Trainer
 from sparingly.live.training.trainer_pool import Enrolment, shared_pool
-from sparingly.live.training.trainer_process import EVICTED, LEARNS, TrainerRecord
+from sparingly.live.training.trainer_process import EVICTED, LEARNS, SNAPSHOT, TrainerRecord
 from sparingly.strategies.strategy import Decision, Strategy
 
 log = logging.getLogger(__name__)
@@ -62,6 +62,8 @@ class BackgroundDecider:
         self._latest: tuple[int, bytes] | None = None
         self._kept = (0, time.monotonic())
         self._told = -1
+        self._has_strayed = False
+        """Whether the one that decides has decided what was not written."""
         self._closed = threading.Event()
         self._woken = threading.Event()
         self._keeping: threading.Thread | None = None
@@ -108,6 +110,7 @@ class BackgroundDecider:
 
     def rollback(self) -> None:
         self._follower.rollback()
+        self._has_strayed = True
 
     def keep_snapshot_if_due(self, *, closing: bool = False) -> None:
         """When closing, write the last state that arrived; all others are written as they arrive."""
@@ -139,7 +142,7 @@ class BackgroundDecider:
         if record.kind == LEARNS:
             self.learns = bool(record.position)
             return
-        self._adopt(record.position, record.state)
+        self._adopt(record.position, record.state, record.kind != SNAPSHOT)
         if self._keeping is None or not self._keeping.is_alive():
             at_once = record.kind == EVICTED
             self._keeping = threading.Thread(target=self._keep_if_due, args=(at_once,), name="snapshot", daemon=True)
@@ -173,18 +176,26 @@ class BackgroundDecider:
             except (StoreError, ValueError) as error:
                 log.warning("the learner's snapshot could not be taken: %s", error)
 
-    def _receive(self, position: int, state: bytes) -> None:
+    def _receive(self, position: int, state: bytes, is_new: bool) -> None:
         if not state:
             self.learns = bool(position)
             return
-        self._adopt(position, state)
+        self._adopt(position, state, is_new)
         self._keep_if_due()
 
-    def _adopt(self, position: int, state: bytes) -> None:
+    def _adopt(self, position: int, state: bytes, is_new: bool) -> None:
+        """Decide with a state from now on; one with the parameters that are there already is only kept.
+
+        It would know less: the questions that were asked since then are only in the one that decides. But what was
+        decided and not written has to be forgotten.
+        """
+        self._latest = (position, state)
+        if not (is_new or self._has_strayed):
+            return
+        self._has_strayed = False
         with self._store.reading() as connection:
             strategy = added_classes.grow_to(self._make(), connection, position)
         self._arrived = (position, strategy.load_state_dict(state_files.load(state)))
-        self._latest = (position, state)
 
     def _keep_if_due(self, at_once: bool = False) -> None:
         """Write the last state that arrived as a snapshot, if it is newer than the last one and it is time."""

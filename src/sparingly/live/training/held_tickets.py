@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select, update
 
 from sparingly.learning.determinism import one_thread
 from sparingly.live.agent.agent_settings import AgentSettings
-from sparingly.live.agent.observations import reasons_columns
+from sparingly.live.agent.observations import reasons_columns, stored
 from sparingly.live.agent.ticket_records import ANNOUNCED, HELD
 from sparingly.live.store import journal
 from sparingly.live.store.tables import observations, tickets
@@ -54,7 +54,7 @@ def _announcements(seen: list[bytes], settings: AgentSettings, strategy: Strateg
             "prediction": int(cheapest),
             "action": int(cheapest),
             "why": "it was held until there was a model",
-            **reasons_columns({"risk": float(costs[cheapest])}, shares),
+            **stored(reasons_columns({"risk": float(costs[cheapest])}, shares)),
         }
         for cheapest, costs, shares in zip(expected.argmin(1), expected, held, strict=True)
     ]

@@ -18,7 +18,7 @@ SEND_EVERY = 5000
 AT_ONCE = 64
 """The most events that are seen before a finished state is sent."""
 
-Send = Callable[[int, bytes], None]
+Send = Callable[[int, bytes, bool], None]
 
 
 class Trainer:
@@ -27,8 +27,8 @@ class Trainer:
     Parameters
     ----------
     send
-        Called with the place and the state whenever there are new parameters; with 1 or 0 and no state when this
-        trainer becomes the one that learns, or no longer is.
+        Called with the place, the state and True whenever there are new parameters, with False if only the place is
+        new; with 1 or 0 and no state when this trainer becomes the one that learns, or no longer is.
     """
 
     def __init__(self, store: Store, make: Callable[[], Strategy], send: Send) -> None:
@@ -103,11 +103,11 @@ class Trainer:
             self._sent = (learner.position, learner.strategy.generation)
             state = learner.state()
             self.state_size = len(state)
-            self._send(learner.position, state)
+            self._send(learner.position, state, learner.strategy.generation != generation)
 
     def _become(self, learner: Learner | None) -> None:
         """Begin or stop learning; a record with an empty state tells `BackgroundDecider` which."""
         if self.learns != (learner is not None):
-            self._send(int(learner is not None), b"")
+            self._send(int(learner is not None), b"", False)
         self._learner = learner
         self._sent = (-1, -1)

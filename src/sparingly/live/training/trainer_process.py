@@ -26,9 +26,10 @@ from sparingly.live.training.trainer import Trainer
 log = logging.getLogger(__name__)
 
 HEADER = struct.Struct("<BQQQ")
-READY, STATE, EVICTED, LEARNS, IDLE, CLOSED = range(6)
-"""The kinds of record: commands are taken; a new state; a last state, to be restored from; whether this process is the
-one that learns (1 or 0 as the place); all is seen up to the place; the database is closed."""
+READY, STATE, EVICTED, LEARNS, IDLE, CLOSED, SNAPSHOT = range(7)
+"""The kinds of record: commands are taken; a state with new parameters; a last state, to be restored from; whether this
+process is the one that learns (1 or 0 as the place); all is seen up to the place; the database is closed; a state with
+the parameters sent before, to be kept."""
 
 GATHER_SECONDS = 0.02
 """Between two turns of an agent, so that events that come one by one are seen together."""
@@ -131,8 +132,9 @@ class _Pupil:
         self.due = time.monotonic() + self._pause
         self._pause = min(LONGEST_RETRY_SECONDS, 2 * self._pause)
 
-    def _tell(self, position: int, state: bytes) -> None:
-        self._send(TrainerRecord(STATE if state else LEARNS, self.number, position, state))
+    def _tell(self, position: int, state: bytes, is_new: bool) -> None:
+        kind = LEARNS if not state else STATE if is_new else SNAPSHOT
+        self._send(TrainerRecord(kind, self.number, position, state))
 
 
 class TrainerProcess:
