@@ -7,8 +7,9 @@ import contextlib
 import contextvars
 import datetime
 import functools
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Annotated, Any, ParamSpec, TypeVar
 
 from fastapi import Depends, Path, Request
@@ -41,6 +42,39 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class LoopWaker:
+    """Wakes the calls of an event loop that wait for threads: those of a batch at once, not each by itself."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._done: deque[asyncio.Future[None]] = deque()
+        self._is_due = False
+
+    async def result(self, future: Future[T]) -> T:
+        """What a thread returns; if nobody waits for it any more, it need not begin."""
+        waiting = self.loop.create_future()
+        future.add_done_callback(lambda _: self._put(waiting))
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            future.cancel()
+            raise
+        return future.result()
+
+    def _put(self, waiting: asyncio.Future[None]) -> None:
+        self._done.append(waiting)
+        if not self._is_due and not self.loop.is_closed():
+            self._is_due = True
+            self.loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._is_due = False
+        while self._done:
+            waiting = self._done.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+
+
 class Service:
     """The parts of a running service."""
 
@@ -68,6 +102,7 @@ class Service:
         self.metrics.watch(self.dashboard_cache)
         self.events = Events()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
+        self._waker: LoopWaker | None = None
         self.readiness = Readiness(self.database, self.agents)
         self._retention_days = checked_retention(retention_days)
         self.webhooks = WebhookOutbox(self.database)
@@ -93,7 +128,11 @@ class Service:
         self, agent: Agent, X: Sequence[Any], ids: Sequence[Any], payloads: Sequence[Any]
     ) -> list[Ticket]:
         """The tickets of one call's observations, decided on a thread in one batch with those of other calls."""
-        return await asyncio.wrap_future(agent.submit_many(X, executor=self._threads, ids=ids, payloads=payloads))
+        loop = asyncio.get_running_loop()
+        if self._waker is None or self._waker.loop is not loop:
+            self._waker = LoopWaker(loop)
+        future = agent.submit_many(X, executor=self._threads, ids=ids, payloads=payloads)
+        return await self._waker.result(future)
 
     async def agent(self, name: str) -> Agent:
         agent = self.agents.recall(name)

@@ -15,7 +15,6 @@ import time
 from typing import Any
 from urllib.parse import quote
 
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -61,6 +60,9 @@ HEADERS = {
 }
 
 REQUEST_ID = "x-request-id"
+_RAW_ID = REQUEST_ID.encode()
+_RAW = [(name.lower().encode(), value.encode()) for name, value in {**HEADERS, "Cache-Control": "no-store"}.items()]
+"""The same as they are sent, for every response."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PROCESS, _numbers = secrets.token_hex(4), itertools.count()
 """A request's own id is that of its process and a number: it has to be unique, not secret."""
@@ -86,11 +88,12 @@ class ServiceMiddleware:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
-        request_id.set(_id_of(HTTPConnection(scope)))
+        connection = HTTPConnection(scope)
+        request_id.set(_id_of(connection))
         body = _Body(receive, self._limits)
         response = _Response(send, body, request_id.get())
         try:
-            await self._admit(scope)
+            await self._admit(scope, connection)
             await self._app(scope, body, response)
         except HTTPError as error:
             told = respond(Request(scope), error.status, str(error), error.headers)
@@ -103,12 +106,10 @@ class ServiceMiddleware:
         finally:
             route, method = _route(scope), scope["method"]
             method = method if method.isalpha() and len(method) < 8 else "other"
-            self._metrics.requests.labels(route, method, str(response.status)).inc()
-            self._metrics.seconds.labels(route).observe(time.perf_counter() - began)
+            self._metrics.count(route, method, response.status, time.perf_counter() - began)
             _log_access(scope, response.status, time.perf_counter() - began)
 
-    async def _admit(self, scope: Scope) -> None:
-        connection = HTTPConnection(scope)
+    async def _admit(self, scope: Scope, connection: HTTPConnection) -> None:
         length = connection.headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit():
             raise HTTPError(400, f"content-length is {length!r}")
@@ -182,11 +183,10 @@ class _Response:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
-            headers.setdefault("Cache-Control", "no-store")
-            headers[REQUEST_ID] = self._request
+            given = [(name.lower(), value) for name, value in message.get("headers", ())]
+            present = {name for name, _ in given}
+            ours = [(name, value) for name, value in _RAW if name not in present]
+            message["headers"] = [*given, *ours, (_RAW_ID, self._request.encode())]
         elif self.status == TOO_LARGE and not message.get("more_body", False):
             # Once the response has ended the server closes the connection, and what it has not read then resets it.
             await self._send({**message, "more_body": True})
