@@ -179,7 +179,7 @@ class DirectApp:
         request = Request(scope, receive, send)
         content = await _content(receive)
         try:
-            if request.headers.get("content-type") != "application/json":
+            if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
                 raise ValueError("to be looked at more closely")
             body: Any = self._body.model_validate_json(content)
         except ValueError:
