@@ -17,6 +17,8 @@ import torch
 
 import sparingly as sp
 from sparingly.live.training.background import BackgroundDecider
+from sparingly.live.training.decider import Learner
+from sparingly.live.training.trainer_process import SNAPSHOT, TrainerRecord
 
 Make = Callable[..., sp.Agent]
 SLOW = {"epochs": 400, "width": 64, "schedule": "every 20", "stop": None}
@@ -129,3 +131,23 @@ def test_others_follow_the_one_that_learns(postgres: str) -> None:
             serve(two, 40, seed=1)
             until(lambda: adopted(one) > 40 and adopted(two) > 40)
             assert [one.learns, two.learns].count(True) == 1
+
+
+def test_a_state_that_taught_nothing_is_kept_and_not_copied(make: Make) -> None:
+    """The one that decides knows more than it; unless it has decided what could not be written."""
+    agent = make(training="background")
+    serve(agent, 10)
+    decider = agent._runtime._decider
+    assert isinstance(decider, BackgroundDecider)
+    until(lambda: decider._arrived is not None or decider._follower.adopted >= 0)
+    serve(agent, 1, seed=1)
+    deciding = decider.strategy
+    record = TrainerRecord(SNAPSHOT, 0, 10, Learner(deciding, 10).state())
+    decider._take(record)
+    assert decider._latest == (10, record.state)
+    serve(agent, 1, seed=2)
+    assert decider.strategy is deciding
+    decider.rollback()
+    decider._take(record._replace(position=11))
+    serve(agent, 1, seed=3)
+    assert decider.strategy is not deciding

@@ -33,3 +33,17 @@ def test_what_is_nearby_is_what_all_open_questions_give(shape: tuple[int, ...]) 
             state, questions = questions.state_dict(), OpenQuestions(patience=40)
             questions.load_state_dict(state)
     assert len(questions) == len(there)
+
+
+def test_states_with_a_tensor_for_each_question_are_still_read() -> None:
+    """Those of release 0.1 have lists where there are two tensors now."""
+    questions, X = OpenQuestions(), torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    questions.add(*(OpenQuestion(x, clock, 1, 0.1, 0.2, torch.ones(2) / 2, 7) for clock, x in enumerate(X)))
+    state = questions.state_dict()
+    assert state["x"].shape == (5, 3)
+    older = {**state, "x": list(state["x"]), "probability": list(state["probability"])}
+    restored = OpenQuestions()
+    restored.load_state_dict(older)
+    again = restored.state_dict()
+    assert again["x"].equal(X)
+    assert again["open"] == state["open"]

@@ -227,6 +227,34 @@ def test_open_questions_take_from_the_worth_of_every_other():
     assert np.allclose([why["worth"] for _, why in waiting], [0.9, 0.81, 0.225])
 
 
+@pytest.mark.parametrize(("labels", "price"), [(0, 0.5), (10, 3.0), (90, 0.3), (90, 1.0)])
+def test_blocks_without_answers_are_decided_as_single_rounds_are(labels: int, price: float) -> None:
+    """Before and after there is a model, where most is asked about and where little is, past open questions' end."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(1300, 3)).astype(np.float32)
+    pair = []
+    for _ in range(2):
+        strategy = sp.Sparing(sp.label_efficient(2, query_cost=price), n_features=3, seed=5)
+        for x in X[:labels]:
+            strategy.learn(x, 2, str(int(x[0] > 0)))
+        strategy.freeze()
+        strategy.questions.patience = 400
+        pair.append(strategy)
+    one, block = pair
+    alone = [one.decide(one.assess(x[None]), 0) for x in X]
+    together = []
+    while len(together) < len(X):
+        assessment = block.assess(X[len(together) : len(together) + int(rng.integers(1, 400))])
+        made = block.decide_block(assessment, past_questions=True)
+        assert len(made) == len(assessment)
+        together += made
+    for i, (first, second) in enumerate(zip(alone, together, strict=True)):
+        assert (first.action, first.prediction, first.asks) == (second.action, second.prediction, second.asks), i
+        assert (str(first.why), dict(first.why.values)) == (str(second.why), dict(second.why.values)), i
+    assert state_files.dump(one.state_dict()) == state_files.dump(block.state_dict())
+    assert 0 < sum(d.asks for d in alone) < len(X)
+
+
 def test_an_open_question_takes_from_the_worth_of_its_like():
     X, y = blobs(300)
     strategy = Sparing(sp.label_efficient(2), 4, seed=0)

@@ -36,6 +36,7 @@ from sparingly.live.consultation import calls
 from sparingly.live.store import journal
 from sparingly.live.store.erasure import NO_FEATURES
 from sparingly.live.store.journal import bulk_insert, insert_rows
+from sparingly.live.store.tables import journal as events_table
 from sparingly.live.store.tables import observations, payloads, tickets
 from sparingly.strategies.strategy import Decision
 
@@ -217,7 +218,7 @@ def write(connection: Connection, new: Sequence[Observation], rows: Sequence[Map
     features = [(row["seq"], o.x.astype("<f4", copy=False).tobytes()) for row, o in zip(rows, new, strict=True)]
     insert_rows(connection, observations, ("ticket", "x"), features)
     events = [(row["seq"], row["at"], journal.OBSERVED, row["seq"]) for row in rows]
-    insert_rows(connection, journal.journal, ("seq", "at", "kind", "ticket"), events)
+    insert_rows(connection, events_table, ("seq", "at", "kind", "ticket"), events)
     shown = [payload_row(row["seq"], o.payload) for row, o in zip(rows, new, strict=True) if o.payload is not None]
     bulk_insert(connection, payloads, shown)
 

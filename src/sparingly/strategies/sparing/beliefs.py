@@ -176,14 +176,18 @@ class Beliefs:
             self.halves = fewer.held_out(X, folds), unseen
         return _mix(held, calibrated, self._tree_share)
 
-    def novelty(self, X: Tensor) -> Tensor:
-        """Squared distances to the nearest label, over their mean on the stream."""
-        rows = pad_block(self._scaling(X)).flatten(1)
+    def scaled(self, X: Tensor) -> Tensor:
+        """A block as the models see it, padded: what the two below share."""
+        return pad_block(self._scaling(X))
+
+    def novelty(self, X: Tensor, rows: Tensor | None = None) -> Tensor:
+        """Squared distances to the nearest label, over their mean on the stream; `rows` is `scaled(X)`, if known."""
+        rows = (self.scaled(X) if rows is None else rows).flatten(1)
         return squared_distances(rows, self._labelled)[: len(X)].amin(1) / self._typical
 
-    def __call__(self, X: Tensor) -> Tensor:
+    def __call__(self, X: Tensor, rows: Tensor | None = None) -> Tensor:
         """The members' probabilities, `[member, block, class]`."""
-        rows = pad_block(self._scaling(X))
+        rows = self.scaled(X) if rows is None else rows
         held = (self.ensemble.logits(rows)[:, : len(X)] / self._temperature).softmax(2)
         if self._kernel is not None and self._share:
             scores = self._kernel.scores(rows.flatten(1))[:, : len(X)]

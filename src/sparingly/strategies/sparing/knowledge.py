@@ -312,6 +312,13 @@ class Knowledge:
         """How far off the nearest label is, 1 on average; 1 before there is a model."""
         return self.beliefs.novelty(X) if self.worth is not None else torch.ones(len(X))
 
+    def assess(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Both of the above; the models' view of the block is made once."""
+        if self.worth is None:
+            return self.members(X), self.novelty(X)
+        rows = self.beliefs.scaled(X)
+        return self.beliefs(X, rows), self.beliefs.novelty(X, rows)
+
     def train(self, clock: int, rng: np.random.Generator) -> None:
         """Draw and train new models, and compare what they hold of labels not seen with what was held before."""
         n = len(self.bought)

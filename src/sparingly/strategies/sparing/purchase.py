@@ -333,12 +333,12 @@ class PurchaseRule:
         numbers = {"worth": label, "net": net, "risk": offers.risk, "price": offers.price, "average": average}
         return numbers, int(asks.argmax()) if asks.any() else len(offers)
 
-    def check_rates(self, offers: OfferBlock, made: Floats, suspect: bool) -> Floats:
-        """The rates of random questions about one announcement, made so often before each row."""
-        if suspect and self.audit > 0:
-            return np.full(len(offers), CHECK)
-        rate = self.audit * (1 + offers.novelty) / 2 * np.sqrt(self.unit / np.maximum(offers.price, LEAST_PRICE))
-        return np.minimum(CHECK, rate / np.sqrt(made + 1))
+    def check_rates(self, offers: OfferBlock, made: NDArray[np.int64], suspect: NDArray[np.bool_]) -> Floats:
+        """The rates of random questions about the first rows' announcements, each `made` so often before."""
+        novelty, price = offers.novelty[: len(made)], offers.price[: len(made)]
+        rate = self.audit * (1 + novelty) / 2 * np.sqrt(self.unit / np.maximum(price, LEAST_PRICE))
+        rate = np.minimum(CHECK, rate / np.sqrt(made + 1))
+        return np.where(suspect, CHECK, rate) if self.audit > 0 else rate
 
 
 def _lasting(offer: Offer | OfferBlock) -> Any:

@@ -169,9 +169,10 @@ class Sparing(Strategy):
         return held if self.panel is None else held.mean(1)
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
+        members, novelty = self.knowledge.assess(X)
         if self.panel is not None:
-            return {"members": self.knowledge.members(X).transpose(0, 1), "novelty": self.knowledge.novelty(X).tolist()}
-        found = {**self.expected_costs(self.knowledge.members(X)), "novelty": self.knowledge.novelty(X).tolist()}
+            return {"members": members.transpose(0, 1), "novelty": novelty.tolist()}
+        found = {**self.expected_costs(members), "novelty": novelty.tolist()}
         if len(X) >= FEW_AHEAD:
             found["block"] = np.array([found[name] for name in BLOCK]).T
         return found
@@ -226,7 +227,9 @@ class Sparing(Strategy):
         whys = [Why(ASKED_FIRST, {"start": min(int(start), most)}) for start in starts[:count].tolist()]
         return list(zip([expert] * count, said[:count].tolist(), whys, strict=True))
 
-    def _offers(self, assessment: Assessment, first: int, last: int, known: int) -> tuple[OfferBlock, NDArray[np.int64]]:
+    def _offers(
+        self, assessment: Assessment, first: int, last: int, known: int
+    ) -> tuple[OfferBlock, NDArray[np.int64]]:
         """The rows as offers, up to the round in which a question is given up, and what would be announced."""
         last = min(last, first + self.questions.rounds_to_expiry(self.clock))
         risk, value, price, novelty, cheapest = assessment.values["block"][first:last].T

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -155,21 +154,23 @@ class Watch:
         self._left[announced] = left if left > 0 else left + 1
 
     def announce(self, rule: PurchaseRule, offers: OfferBlock, said: NDArray[np.int64]) -> tuple[Floats, int]:
-        """Make announcements up to the first that is to be checked: the rates of checks, and how many are made."""
-        rates, lefts = np.zeros(len(said)), np.zeros(len(said))
-        for one in np.unique(said).tolist():
-            rows = np.flatnonzero(said == one)
-            part = replace(
-                offers, **{name: getattr(offers, name)[rows] for name in ("risk", "value", "price", "novelty")}
-            )
-            rates[rows] = rule.check_rates(part, self._made[one] + np.arange(len(rows)), self.evidence.is_suspect(one))
-            lefts[rows] = np.subtract.accumulate(np.concatenate([[self._left[one]], rates[rows]]))[1:]
-        checked = np.flatnonzero(lefts <= 0)
-        count = int(checked[0]) if len(checked) else len(said)
-        for one in np.unique(said[:count]).tolist():
-            rows = np.flatnonzero(said[:count] == one)
-            self._made[one] += len(rows)
-            self._left[one] = float(lefts[rows[-1]])
+        """Make the first rows' announcements up to one that is to be checked: the rates of checks, and how many."""
+        ones = said.tolist()
+        before = {one: self._made[one] for one in ones}
+        made = []
+        for one in ones:
+            made.append(before[one])
+            before[one] += 1
+        suspect = np.array([self.evidence.is_suspect(one) for one in ones], dtype=bool)
+        rates = rule.check_rates(offers, np.array(made), suspect)
+        count = 0
+        for one, rate in zip(ones, rates.tolist(), strict=True):
+            left = self._left[one] - rate
+            if left <= 0:
+                break
+            self._left[one] = left
+            self._made[one] += 1
+            count += 1
         return rates, count
 
     def detect_change(self, question: OpenQuestion, y: int, clock: int) -> tuple[list[int], int] | None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, File, Form, HTTPException, Query, Request, UploadFile
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from fastapi.routing import APIRoute
 from pydantic import (
     BaseModel,
     Field,
@@ -184,7 +185,7 @@ class DirectApp:
             body: Any = self._body.model_validate_json(content)
         except ValueError:
             body = _parsed(request, content)
-        name, told = request.path_params["agent"], None
+        name = request.path_params["agent"]
         if not _NAME.fullmatch(name):
             told = {"type": "string_pattern_mismatch", "loc": ("path", "agent"), "input": name}
             raise RequestValidationError([{**told, "msg": f"String should match pattern '^{NAME}$'"}])
@@ -194,7 +195,8 @@ class DirectApp:
 
     def _validated(self, body: Any) -> BaseModel:
         if body is None:
-            raise RequestValidationError([{"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}])
+            told = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
+            raise RequestValidationError([told])
         try:
             return self._body.model_validate(body)
         except ValidationError as error:
@@ -207,7 +209,7 @@ async def _content(receive: Receive) -> bytes:
         message = await receive()
         if message["type"] != "http.request":
             raise ClientDisconnect
-        content += message.get("body", b"")
+        content += bytes(message.get("body", b""))
         if not message.get("more_body", False):
             return content
 
@@ -217,7 +219,7 @@ def _parsed(request: Request, content: bytes) -> Any:
     if not content:
         return None
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if not kind.startswith("application/") or not kind.removeprefix("application/").rpartition("+")[2] == "json":
+    if not kind.startswith("application/") or kind.removeprefix("application/").rpartition("+")[2] != "json":
         return content
     try:
         return json.loads(content)
@@ -229,7 +231,9 @@ def _parsed(request: Request, content: bytes) -> Any:
 
 
 for _route, _body in ((observe, ObservationIn), (observe_many, BlockIn)):
-    next(one for one in router.routes if getattr(one, "endpoint", None) is _route).app = DirectApp(_body, _route)
+    for _one in router.routes:
+        if isinstance(_one, APIRoute) and _one.endpoint is _route:
+            _one.app = DirectApp(_body, _route)
 
 
 @router.post("/observations/image", response_model=Ticket)

@@ -31,18 +31,7 @@ class Metrics:
         self.observations = Counter(
             "sparingly_observations", "Observations acknowledged.", ["agent"], registry=self.registry
         )
-        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.answers = Counter("sparingly_answers", "What people did.", ["agent", "did"], registry=self.registry)
-
-    def count(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a call; prometheus_client looks a series up more slowly than a dict."""
-        key = (route, method, status)
-        if key not in self._series:
-            labelled = self.requests.labels(route, method, str(status))
-            self._series[key] = (labelled, self.seconds.labels(route))
-        calls, times = self._series[key]
-        calls.inc()
-        times.observe(seconds)
 
     def watch(self, dashboard_cache: DashboardCache) -> None:
         """Export the statistics of the agents too."""
