@@ -162,7 +162,7 @@ async def _load(
         talk = await _Talk.open(port, token)
         while time.perf_counter() < end:
             began = time.perf_counter()
-            await talk.post(path, content)
+            await talk.send(path, content)
             times.append(time.perf_counter() - began)
 
     began = time.perf_counter()
@@ -198,17 +198,22 @@ class _Talk:
         return cls(*await asyncio.open_connection("127.0.0.1", port), token)
 
     async def post(self, path: str, content: bytes) -> dict[str, list[dict[str, list[float]]]]:
+        """Send a call, and read what the reply says."""
+        return json.loads(await self.send(path, content))  # type: ignore[no-any-return]
+
+    async def send(self, path: str, content: bytes) -> bytes:
+        """Send a call, and wait for the whole reply; it must be 200."""
         head = (
             f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {self._token}\r\n"
             f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
         )
         self._writer.write(head.encode() + content)
         reply_head = await self._reader.readuntil(b"\r\n\r\n")
-        fields = dict(line.lower().split(b": ", 1) for line in reply_head.split(b"\r\n")[1:] if line)
-        reply = await self._reader.readexactly(int(fields[b"content-length"]))
+        length = reply_head.lower().partition(b"\r\ncontent-length: ")[2].partition(b"\r\n")[0]
+        reply = await self._reader.readexactly(int(length))
         if not reply_head.startswith(b"HTTP/1.1 200"):
             raise RuntimeError(f"{path}: {reply[:200]!r}")
-        return json.loads(reply)  # type: ignore[no-any-return]
+        return reply
 
 
 def _observation(rng: np.random.Generator) -> dict[str, list[float]]:
