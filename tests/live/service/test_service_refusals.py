@@ -19,7 +19,7 @@ from tests.live.served import AT, X, observed
         ("observations", b'{"text": "\xff"}', 400, "the body is not UTF-8: byte 0xff at place 10"),
         ("observations", b'{"features": [1, NaN, 2]}', 422, "feature 1 is nan"),
         ("observations", b'{"features": [1, 1e999, 2]}', 422, "feature 1 is inf"),
-        ("observations", b'{"features": [1, 2]}', 422, "an observation has 2 features, not 3"),
+        ("observations", b'{"features": [1, 2, 3]}', 422, "an observation has 2 features, not 3"),
         ("observations", b'{"features": [1, "x", 2]}', 422, "feature 1 is 'x'"),
         ("observations", b'{"features": []}', 422, "an observation has 0 features, not 3"),
         ("observations", b'{"features": {"a": 1, "b": 2}}', 422, "2 features, not 3"),
@@ -62,6 +62,13 @@ def test_large_bodies_are_refused_whether_or_not_they_say_so(client, served):
 def test_a_body_that_is_not_sent_as_json_is_named(client, served):
     told = client.post(f"{AT}/observations", content=b'{"features": [1, 2, 3]}', headers=served.headers(PRODUCER))
     assert (told.status_code, "content-type" in told.json()["error"]) == (415, True)
+
+
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON", "application/vnd.api+json"])
+def test_json_by_any_of_its_names_is_read(client, served, kind):
+    headers = {**served.headers(PRODUCER), "content-type": kind}
+    for path, body in (("observations", b'{"features": [1, 2, 3]}'), ("observations/batch", b'{"observations": []}')):
+        assert client.post(f"{AT}/{path}", content=body, headers=headers).status_code == 200
 
 
 def test_a_stranger_is_refused_before_the_body_is_read(client):

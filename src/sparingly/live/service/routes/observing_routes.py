@@ -226,8 +226,8 @@ def _parsed(request: Request, content: bytes) -> Any:
     except json.JSONDecodeError as error:
         told = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
         raise RequestValidationError([{**told, "ctx": {"error": error.msg}}]) from None
-    except (ValueError, RecursionError):
-        raise HTTPException(400, "There was an error parsing the body") from None
+    except (ValueError, RecursionError) as error:
+        raise HTTPException(400, "There was an error parsing the body") from error
 
 
 for _route, _body in ((observe, ObservationIn), (observe_many, BlockIn)):
