@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from scipy import stats
+from scipy.special import ndtri
 from torch import Tensor
 
 from sparingly.experts import Expert
@@ -86,7 +86,7 @@ class Reliability:
     def interval(self, level: float = 0.9) -> tuple[float, float]:
         """Within which its accuracy is with this probability."""
         mean, deviation = self._accuracy()
-        reach = float(stats.norm.ppf((1 + level) / 2)) * deviation
+        reach = float(ndtri((1 + level) / 2)) * deviation
         return max(0.0, mean - reach), min(1.0, mean + reach)
 
     def _accuracy(self) -> tuple[float, float]:
