@@ -44,7 +44,8 @@ class UndoneScaling:
         )
         if not self.holds:
             return dict(x)
-        return {name: value * moments[name][2] + moments[name][1] for name, value in x.items()}
+        # Rounded, so that equal values come out equal: an interval between 0 and 1e-16 would be one like any other.
+        return {name: round(value * moments[name][2] + moments[name][1], 9) + 0.0 for name, value in x.items()}
 
     def learn(self, x: Mapping[Any, Any], before: Mapping[Any, Any] | None) -> dict[Any, Any]:
         """See an observation as it is learned, and as it was when it was asked about; gives it in units that stay."""
