@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from sparingly.learning.derived import Derived
 from sparingly.learning.determinism import pad_block
 from sparingly.learning.networks import Network, build
 from sparingly.learning.scaling import ImageScaling, QuantileScaling, Unscaled
 from sparingly.strategies.sparing.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
-from sparingly.strategies.sparing.kernel import MOST_COMPONENTS, KernelMembers, squared_distances
+from sparingly.strategies.sparing.kernel import MOST_COMPONENTS, KernelMembers, squared_distances, squared_lengths
 from sparingly.strategies.sparing.purchase import MANY
 from sparingly.strategies.sparing.trees import TreeMembers
 
@@ -101,6 +102,7 @@ class Beliefs:
         self.halves: tuple[Tensor, Tensor] | None = None
         """After a training: what trees or kernels held of each label unseen with half of the labels, and with all."""
         self._labelled = torch.zeros(0)
+        self._lengths: Derived[Tensor] = Derived()
         self._unheard: Tensor | None = None
         """Of each class that no label has named, how likely it is; None where all have been."""
 
@@ -183,7 +185,8 @@ class Beliefs:
     def novelty(self, X: Tensor, rows: Tensor | None = None) -> Tensor:
         """Squared distances to the nearest label, over their mean on the stream; `rows` is `scaled(X)`, if known."""
         rows = (self.scaled(X) if rows is None else rows).flatten(1)
-        return squared_distances(rows, self._labelled)[: len(X)].amin(1) / self._typical
+        lengths = self._lengths.of(self._labelled, squared_lengths)
+        return squared_distances(rows, self._labelled, lengths)[: len(X)].amin(1) / self._typical
 
     def __call__(self, X: Tensor, rows: Tensor | None = None) -> Tensor:
         """The members' probabilities, `[member, block, class]`."""

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sparingly.learning.derived import Derived
 from sparingly.learning.determinism import COLUMNS
 from sparingly.learning.networks import with_output
 from sparingly.learning.training import Adam, Autograd, descend
@@ -92,6 +93,7 @@ class MLPEnsemble(Ensemble):
         self.width = width
         self.parameters = torch.zeros(0)
         self._n_inputs = 0
+        self._widened: Derived[tuple[Tensor, ...]] = Derived()
 
     def views(self, flat: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """W1 `[input, member * width]`, b1, W2 `[member, width, class]` and b2 in a flat vector."""
@@ -126,10 +128,14 @@ class MLPEnsemble(Ensemble):
         descend(gradients, adam, enumerate(torch.split(order[: steps * BATCH], BATCH)))
 
     def logits(self, X: Tensor) -> Tensor:
-        w1, b1, w2, b2 = self.views(self.parameters)
+        w1, b1, w2, b2 = self._widened.of(self.parameters, self._widened_views)
         hidden = torch.addmm(b1, X, w1).relu_().view(len(X), self.members, self.width).transpose(0, 1)
-        missing = max(0, COLUMNS - self.n_classes)
-        return torch.bmm(hidden, nn.functional.pad(w2, (0, missing)))[..., : self.n_classes] + b2
+        return torch.bmm(hidden, w2)[..., : self.n_classes] + b2
+
+    def _widened_views(self, flat: Tensor) -> tuple[Tensor, ...]:
+        """The same views, the last layer as wide as products must be to be the same in every block."""
+        w1, b1, w2, b2 = self.views(flat)
+        return w1, b1, nn.functional.pad(w2, (0, max(0, COLUMNS - self.n_classes))), b2
 
     def add_class(self) -> None:
         if len(self.parameters):

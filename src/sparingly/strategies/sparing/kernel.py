@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from sparingly.learning.derived import Derived
 from sparingly.learning.determinism import row_independent_product
 
 POWERS = (0.0, 0.25)
@@ -71,9 +72,9 @@ class Components:
 
     def __call__(self, X: Tensor, power: float = 0.0) -> Tensor:
         """Unit vectors `[block, component]`."""
-        return torch.nn.functional.normalize(
-            row_independent_product(X - self.mean, self.directions) * self.share**power, eps=1e-6
-        )
+        turned = row_independent_product(X - self.mean, self.directions)
+        turned = turned * self.share**power if power else turned
+        return turned / torch.linalg.vector_norm(turned, dim=1, keepdim=True).clamp_min(1e-6)
 
     def state_dict(self) -> dict[str, Any]:
         return {"mean": self.mean, "directions": self.directions, "share": self.share}
@@ -106,6 +107,7 @@ class KernelMembers:
         self._weights = torch.zeros(0)
         self._mean = torch.zeros(0)
         self._rate = self._ridge = 1.0
+        self._lengths: Derived[Tensor] = Derived()
 
     def fit(self, sample: Tensor, X: Tensor, y: Tensor, folds: Tensor, *, most: int = MOST_COMPONENTS) -> None:
         """Train on inputs `[n, feature]` and classes `[n]`; the sample of the stream has no labels."""
@@ -134,7 +136,9 @@ class KernelMembers:
 
     def scores(self, X: Tensor) -> Tensor:
         """`[member, block, class]`: near 1 for the class, near 0 for the others."""
-        near = torch.exp(-self._rate * squared_distances(self._components(X, self._power), self._rows))
+        lengths = self._lengths.of(self._rows, squared_lengths)
+        squared = squared_distances(self._components(X, self._power), self._rows, lengths)
+        near = squared.mul_(-self._rate).exp_()
         return (
             row_independent_product(near, self._weights).reshape(len(X), self.members, -1).transpose(0, 1) + self._mean
         )
@@ -161,9 +165,18 @@ class KernelMembers:
         self._components.load_state_dict(state["components"])
 
 
-def squared_distances(X: Tensor, Z: Tensor) -> Tensor:
-    """Squared distances `[X, Z]`, by a product, so that a row does not depend on the rows beside it."""
-    return torch.addmm(Z.square().sum(1), X, Z.T, alpha=-2).add_(X.square().sum(1)[:, None]).clamp_(min=0)
+def squared_lengths(Z: Tensor) -> Tensor:
+    """Of each row."""
+    return Z.square().sum(1)
+
+
+def squared_distances(X: Tensor, Z: Tensor, lengths: Tensor | None = None) -> Tensor:
+    """Squared distances `[X, Z]`, by a product, so that a row does not depend on the rows beside it.
+
+    `lengths` are the squared lengths of Z, if they are known.
+    """
+    lengths = squared_lengths(Z) if lengths is None else lengths
+    return torch.addmm(lengths, X, Z.T, alpha=-2).add_(squared_lengths(X)[:, None]).clamp_(min=0)
 
 
 class _Tried(NamedTuple):
