@@ -31,6 +31,10 @@ class Memory:
     def __getitem__(self, name: str) -> Tensor:
         return self._columns[name][: self.length]
 
+    def column(self, name: str) -> Tensor:
+        """A column with its spare rows: the same tensor, and unchanged, as long as no row was added."""
+        return self._columns[name]
+
     def append(self, **row: Tensor) -> None:
         for name, value in row.items():
             column = self._columns.get(name)

@@ -168,9 +168,9 @@ class QuantileScaling:
 
     def __call__(self, X: Tensor) -> Tensor:
         """Encode a block `[block, *shape]` as `[block, n_features]`, centred on the sample."""
-        flat = X.flatten(1)[:, self.column].double()
+        flat = X.flatten(1).double().index_select(1, self.column)
         risen = ((flat - self.low) * self.rate).float()
-        return torch.maximum(torch.minimum(risen, self.ceiling), self.floor) - self.mean
+        return risen.clamp_(self.floor, self.ceiling).sub_(self.mean)
 
     def state_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._PARTS}

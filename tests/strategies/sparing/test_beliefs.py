@@ -1,10 +1,15 @@
 """Beliefs: members blind to a fold, calibrated, mixed by what unseen labels make likely."""
 
+import copy
+
+import numpy as np
 import pytest
 import torch
 
+import sparingly as sp
 from sparingly.strategies.sparing.beliefs import SHARES, Beliefs, _share
 from sparingly.strategies.sparing.kernel import KernelMembers, _blind_weights
+from sparingly.strategies.sparing.knowledge import Bought
 
 
 def labelled(n, *, seed=0, n_features=4, noise=0.0):
@@ -184,3 +189,35 @@ def test_beliefs_of_before_have_no_mass_for_unnamed_classes():
         restored.load_state_dict({name: part for name, part in state.items() if name != "unheard"})
         assert float(restored(X).sum(2).sub(1).abs().max()) < 1e-5
         assert not torch.equal(restored(X), beliefs(X))
+
+
+def test_what_is_kept_of_a_model_changes_with_it():
+    """After more labels, a training, and a new class: the same as in a copy that has kept nothing yet."""
+    strategy, X = sp.Sparing(sp.label_efficient(2), 4, seed=0), np.random.default_rng(0).normal(size=(40, 4))
+    looked_at = X[:5].astype(np.float32)
+    for n, x in enumerate(X):
+        strategy.assess(looked_at)
+        strategy.learn(x, 2, strategy.game.symbols(2)[int(x[0] > 0)])
+        if n % 7 == 0 or n > 37:
+            _same_as_a_copy(strategy, looked_at)
+    assert strategy.knowledge.worth is not None
+    strategy.add_class("third")
+    _same_as_a_copy(strategy, looked_at)
+
+
+def _same_as_a_copy(strategy, X):
+    ours, theirs = strategy.assess(X).values, copy.deepcopy(strategy).assess(X).values
+    assert ours["probability"].equal(theirs["probability"])
+    assert {name: ours[name] for name in ("risk", "value", "price", "novelty")} == {
+        name: theirs[name] for name in ("risk", "value", "price", "novelty")
+    }
+
+
+def test_the_nearest_labels_are_those_of_now():
+    bought, X = Bought(folds=2), torch.randn(30, 3, generator=torch.Generator().manual_seed(0))
+    for k, x in enumerate(X):
+        bought.add(x, k % 2, None, clock=k, costs=torch.eye(2))
+        if k >= 20:
+            assert bought.nearest(X, 2).equal(copy.deepcopy(bought).nearest(X, 2))
+    bought.forget([1], since=25)
+    assert bought.nearest(X, 2).equal(copy.deepcopy(bought).nearest(X, 2))

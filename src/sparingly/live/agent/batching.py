@@ -90,6 +90,12 @@ class BatchingQueue(Generic[Request, Result]):
 
     def call(self, request: Request) -> Result:
         """Wait for the lock, serve whoever waits by then unless another thread has, and return the result."""
+        if not self._waiting and self._lock.acquire(timeout=0):
+            # Nobody waits: there is no batch to join, and no future to wait for.
+            try:
+                return self._serve_alone(request)
+            finally:
+                self._lock.release()
         call: _Call[Request, Result] = _Call(request)
         self._waiting.append(call)
         try:
@@ -104,6 +110,12 @@ class BatchingQueue(Generic[Request, Result]):
             call.future.cancel()
             raise
         return call.future.result()
+
+    def _serve_alone(self, request: Request) -> Result:
+        result = self._serve([request])[0]
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
     def submit(self, request: Request, executor: Executor) -> Future[Result]:
         """Wait for nothing: a thread of the executor serves this request, with the others that wait by then."""

@@ -216,7 +216,7 @@ T = TypeVar("T")
 
 def is_given_picture(given: Any) -> bool:
     """Whether an observation is a picture; a string is none here, for it may come from somebody else."""
-    return type(given) is not list and not isinstance(given, str | list | Mapping | np.ndarray) and is_picture(given)
+    return type(given) not in (list, np.ndarray) and not isinstance(given, str | list | Mapping | np.ndarray) and is_picture(given)
 
 
 def _refused(read: Callable[[list[Any]], T], rows: list[Any]) -> T:
@@ -234,6 +234,8 @@ def digest(x: Vector) -> bytes:
 
 def _named(features: Any) -> Mapping[str, Any] | None:
     """The features by name, if they have names: a mapping, a pandas row, a named tuple."""
+    if type(features) in (list, np.ndarray):
+        return None
     if isinstance(features, Mapping):
         return {str(name): value for name, value in features.items()}
     if hasattr(features, "index") and hasattr(features, "to_dict"):
@@ -265,6 +267,8 @@ def _numbers(features: Any, names: Sequence[str] | None = None) -> Vector:
 
 def _single(values: NDArray[Any]) -> Vector:
     """Numbers as float32, by way of float64: so that whole numbers are rounded as they are beside others."""
+    if values.dtype == np.float32:
+        return values.copy()
     with np.errstate(over="ignore"):
         return values.astype(np.float64).astype(np.float32)
 

@@ -11,11 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sparingly.learning.derived import Derived
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.scaling import Reservoir
 from sparingly.strategies.sparing.beliefs import Beliefs
 from sparingly.strategies.sparing.consulting.panel import NO_ANSWER, Panel
-from sparingly.strategies.sparing.kernel import squared_distances
+from sparingly.strategies.sparing.kernel import squared_distances, squared_lengths
 from sparingly.strategies.sparing.open_questions import OpenQuestion
 from sparingly.strategies.sparing.purchase import FIRST, MANY, ExpectedCosts
 from sparingly.strategies.sparing.worth import DISCOUNT, MOST_OWN, PANEL_DISCOUNT, Worth
@@ -105,6 +106,7 @@ class Bought:
     def __init__(self, folds: int, experts: int = 0) -> None:
         self.folds, self.experts = folds, experts
         self._memory = Memory()
+        self._scaled: Derived[tuple[Tensor, Tensor, Tensor]] = Derived()
 
     def __len__(self) -> int:
         return self._memory.length
@@ -174,12 +176,17 @@ class Bought:
         >>> bought.nearest(torch.tensor([[0.2], [6.8]]), 2).argmax(1).tolist()
         [0, 1]
         """
-        known, rows = self["x"].flatten(1), X.flatten(1)
-        spread = known.std(0).clamp(min=1e-6)
-        distances = squared_distances(rows / spread, known / spread)
+        spread, known, lengths = self._scaled.of(self._memory.column("x"), lambda _: self._scale())
+        distances = squared_distances(X.flatten(1) / spread, known, lengths)
         near = self["y"][distances.topk(min(NEAREST, len(self)), largest=False).indices]
         counts = nn.functional.one_hot(near, n_classes).sum(1).float()
         return (counts + self.shares(n_classes)) / (near.shape[1] + 1)
+
+    def _scale(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The features' deviations, the labels' observations divided by them, and the squared lengths of these."""
+        known = self["x"].flatten(1)
+        spread = known.std(0).clamp(min=1e-6)
+        return spread, known / spread, squared_lengths(known / spread)
 
     def state_dict(self) -> dict[str, Any]:
         return self._memory.state_dict()

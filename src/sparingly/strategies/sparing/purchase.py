@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from sparingly.games import Game
-from sparingly.learning.determinism import pad_block, row_independent_product
+from sparingly.learning.determinism import COLUMNS, pad_block, row_independent_product
 from sparingly.strategies.sparing.worth import Worth
 from sparingly.strategies.strategy import Why
 
@@ -81,7 +81,9 @@ class ExpectedCosts:
         self.unit = float(game.costs[:n].max() - game.costs[:n].min())
         """The largest cost of a mistake."""
         asked = n if self.expert is None else self.expert
-        self._price = torch.from_numpy(game.costs[asked].astype(np.float32))
+        price = torch.from_numpy(game.costs[asked].astype(np.float32))[:, None]
+        self._price = nn.functional.pad(price, (0, COLUMNS - 1))
+        """In the first column; the others are there so that a row's product does not depend on its block."""
         self._classes = [list(game.feedback[asked]).index(symbol) for symbol in game.symbols(asked)]
 
     def __call__(self, members: Tensor) -> dict[str, Any]:
@@ -90,15 +92,16 @@ class ExpectedCosts:
         `value`, the disagreement, is what knowing which member is right would save: the cost of announcing by their
         mean, less the mean of what it would be by each alone.
         """
-        mean = _mean(members)
-        risk, cheapest = self._expected(mean).min(1)
-        informed = _mean(self._expected(members.flatten(0, 1)).amin(1).view(len(members), -1))
+        mean = _mean(members.numpy())
+        held = np.concatenate([mean[None], members.numpy()])
+        costs = self._expected(torch.from_numpy(held).flatten(0, 1)).numpy().reshape(held.shape)
+        least, believed = costs.min(2), torch.from_numpy(mean)
         return {
-            "probability": mean,
-            "cheapest": cheapest.tolist(),
-            "risk": risk.tolist(),
-            "value": (risk - informed).clamp(min=0).tolist(),
-            "price": _product(mean, self._price[:, None])[:, 0].tolist(),
+            "probability": believed,
+            "cheapest": costs[0].argmin(1).tolist(),
+            "risk": least[0].tolist(),
+            "value": np.maximum(least[0] - _mean(least[1:]), 0).tolist(),
+            "price": _product(believed, self._price)[:, 0].tolist(),
         }
 
     def _expected(self, P: Tensor) -> Tensor:
@@ -128,12 +131,13 @@ def scale(before: Tensor, after: Tensor) -> float:
     return factor if factor > 0 and torch.allclose(after, factor * before) else math.nan
 
 
-def _mean(members: Tensor) -> Tensor:
-    """The mean over the first axis; torch's own sums in another order with the size of the others."""
-    total = members[0]
+def _mean(members: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean over the first axis, one after the other: numpy and torch sum in an order that depends on the size."""
+    total = members[0].copy()
     for member in members[1:]:
-        total = total + member
-    return total / len(members)
+        total += member
+    total /= np.float32(len(members))
+    return total
 
 
 def _product(X: Tensor, W: Tensor) -> Tensor:
