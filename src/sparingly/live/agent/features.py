@@ -216,7 +216,9 @@ T = TypeVar("T")
 
 def is_given_picture(given: Any) -> bool:
     """Whether an observation is a picture; a string is none here, for it may come from somebody else."""
-    return type(given) not in (list, np.ndarray) and not isinstance(given, str | list | Mapping | np.ndarray) and is_picture(given)
+    if type(given) in (list, np.ndarray):
+        return False
+    return not isinstance(given, str | list | Mapping | np.ndarray) and is_picture(given)
 
 
 def _refused(read: Callable[[list[Any]], T], rows: list[Any]) -> T:
