@@ -74,7 +74,8 @@ class Components:
         """Unit vectors `[block, component]`."""
         turned = row_independent_product(X - self.mean, self.directions)
         turned = turned * self.share**power if power else turned
-        return turned / torch.linalg.vector_norm(turned, dim=1, keepdim=True).clamp_min(1e-6)
+        length: Tensor = torch.linalg.vector_norm(turned, dim=1, keepdim=True)
+        return turned / length.clamp_min(1e-6)
 
     def state_dict(self) -> dict[str, Any]:
         return {"mean": self.mean, "directions": self.directions, "share": self.share}

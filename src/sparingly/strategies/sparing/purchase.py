@@ -133,7 +133,7 @@ def scale(before: Tensor, after: Tensor) -> float:
 
 def _mean(members: NDArray[np.float32]) -> NDArray[np.float32]:
     """The mean over the first axis, one after the other: numpy and torch sum in an order that depends on the size."""
-    total = members[0].copy()
+    total: NDArray[np.float32] = members[0].copy()
     for member in members[1:]:
         total += member
     total /= np.float32(len(members))
