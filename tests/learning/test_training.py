@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from sparingly.learning.networks import MLP
+from sparingly.learning.networks import MLP, LeNet
 from sparingly.learning.training import Adam, Training
 
 
@@ -26,6 +28,29 @@ def test_adam_is_torchs_adam(weight_decay: float, decoupled: bool) -> None:
         (theirs - target).square().sum().backward()
         reference.step()
     torch.testing.assert_close(ours, theirs)
+
+
+def test_a_gradient_may_lie_in_memory_otherwise_than_its_parameter() -> None:
+    target = torch.tensor([[1.0, -2.0, 0.5], [0.5, 3.0, -1.0]])
+    plain, turned = (torch.zeros(2, 3, requires_grad=True) for _ in range(2))
+    adams = [Adam([weights], learning_rate=0.05) for weights in (plain, turned)]
+    for _ in range(50):
+        adams[0].step([(plain - target).detach()])
+        adams[1].step([(turned - target).detach().T.contiguous().T])
+    assert torch.equal(plain, turned)
+
+
+@pytest.mark.parametrize("network", [LeNet((1, 16, 16), 3), MLP((1, 16, 16), 3, depth=3)], ids=["lenet", "deep mlp"])
+def test_a_network_by_autograd_trains_as_with_torchs_adam(network: nn.Module) -> None:
+    generator, theirs = torch.Generator().manual_seed(0), copy.deepcopy(network)
+    x, y = torch.randn(40, 1, 16, 16, generator=generator), torch.randn(40, 3, generator=generator)
+    Training(epochs=10, batch=40).fit(network, x, y, np.random.default_rng(0))
+    reference = torch.optim.Adam(theirs.parameters())
+    for _ in range(10):
+        reference.zero_grad()
+        ((theirs(x) - y).square().sum() / 2).backward()
+        reference.step()
+    torch.testing.assert_close(network(x), theirs(x), atol=1e-3, rtol=1e-3)
 
 
 def test_a_module_and_its_mlp_twin_train_alike() -> None:

@@ -40,19 +40,20 @@ def row_independent_product(X: Tensor, W: Tensor) -> Tensor:
     return X @ W if missing <= 0 else (X @ nn.functional.pad(W, (0, missing)))[:, : W.shape[1]]
 
 
-def row_independent_layer(layer: nn.Linear, X: Tensor) -> Tensor:
-    """A fully connected layer's outputs for a padded block: narrow layers are computed as if they were wider.
+class RowIndependentLinear(nn.Linear):
+    """A fully connected layer for padded blocks: a narrow one is computed as if it were wider.
 
     >>> import torch
-    >>> layer = nn.Linear(10, 2)
-    >>> torch.allclose(row_independent_layer(layer, torch.ones(8, 10)), layer(torch.ones(8, 10)))
+    >>> layer, X = RowIndependentLinear(10, 2), torch.ones(8, 10)
+    >>> torch.allclose(layer(X), nn.functional.linear(X, layer.weight, layer.bias))
     True
     """
-    if layer.out_features >= COLUMNS:
-        outputs: Tensor = layer(X)
-        return outputs
-    product = row_independent_product(X, layer.weight.T)
-    return product if layer.bias is None else product + layer.bias
+
+    def forward(self, X: Tensor) -> Tensor:
+        if self.out_features >= COLUMNS:
+            return super().forward(X)
+        product = row_independent_product(X, self.weight.T)
+        return product if self.bias is None else product + self.bias
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import relu
 
-from sparingly.learning.determinism import pad_block, row_independent_layer, row_independent_product
+from sparingly.learning.determinism import pad_block, row_independent_product
 from sparingly.learning.networks import MLP
 
 
@@ -101,8 +101,8 @@ class MLPEmbedding(Embedding):
         layers = self.network.linear
         entering = [X.flatten(1)]
         for layer in layers[:-1]:
-            entering.append(relu(row_independent_layer(layer, entering[-1])))
-        outputs = row_independent_layer(layers[-1], entering[-1])
+            entering.append(relu(layer(entering[-1])))
+        outputs = layers[-1](entering[-1])
         if self.kind == "paper":
             return outputs, entering[1] if len(layers) == 2 else torch.cat([entering[1], entering[-1]], 1)
         values = outputs.new_zeros(len(outputs), self._n_blocks + entering[1].shape[1])

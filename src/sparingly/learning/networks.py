@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import max_pool2d, relu
 
-from sparingly.learning.determinism import row_independent_layer
+from sparingly.learning.determinism import RowIndependentLinear
 
 Network = str | nn.Module | Callable[[tuple[int, ...], int], nn.Module]
 """A name ("mlp", "lenet"), a module, or a function of the input shape and the number of outputs that makes one."""
@@ -23,8 +23,8 @@ class MLP(nn.Module):
     >>> MLP((784,), 10)
     MLP(
       (layers): ModuleList(
-        (0): Linear(in_features=784, out_features=100, bias=True)
-        (1): Linear(in_features=100, out_features=10, bias=True)
+        (0): RowIndependentLinear(in_features=784, out_features=100, bias=True)
+        (1): RowIndependentLinear(in_features=100, out_features=10, bias=True)
       )
     )
     """
@@ -34,7 +34,7 @@ class MLP(nn.Module):
         if depth < 2:
             raise ValueError(f"depth is {depth}: a network needs a hidden layer, so at least 2")
         sizes = [math.prod(shape), *[width] * (depth - 1), n_outputs]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(sizes))
+        self.layers = nn.ModuleList(RowIndependentLinear(a, b) for a, b in itertools.pairwise(sizes))
 
     @property
     def linear(self) -> list[nn.Linear]:
@@ -44,8 +44,8 @@ class MLP(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = x.flatten(1)
         for layer in self.linear[:-1]:
-            x = relu(row_independent_layer(layer, x))
-        return row_independent_layer(self.linear[-1], x)
+            x = relu(layer(x))
+        return cast(Tensor, self.linear[-1](x))
 
 
 class OneLogit(nn.Module):
@@ -94,7 +94,7 @@ class LeNet(nn.Module):
         self.conv2 = nn.Conv2d(6 * channels, 16 * channels, 5)
         self.fc1 = nn.Linear(16 * channels * rows * columns, 120 * channels)
         self.fc2 = nn.Linear(120 * channels, 84 * channels)
-        self.fc3 = nn.Linear(84 * channels, n_outputs)
+        self.fc3 = RowIndependentLinear(84 * channels, n_outputs)
         # In memory, not in shape: convolutions are faster with channels last.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -102,7 +102,7 @@ class LeNet(nn.Module):
         x = relu(max_pool2d(self.conv1(x), 2))
         x = relu(max_pool2d(self.conv2(x), 2))
         x = relu(self.fc2(relu(self.fc1(x.flatten(1)))))
-        return row_independent_layer(self.fc3, x)
+        return cast(Tensor, self.fc3(x))
 
 
 def build(network: Network, shape: tuple[int, ...], n_outputs: int, *, seed: int, width: int, depth: int) -> nn.Module:
@@ -132,11 +132,11 @@ def with_output(module: nn.Module, n_outputs: int, *, bias: float = 0.0) -> nn.M
     >>> module(torch.zeros(1, 3))[0, 2].item()
     -1.0
     """
-    places = [name for name, layer in module.named_modules() if type(layer) is nn.Linear]
+    places = [name for name, layer in module.named_modules() if type(layer) in (nn.Linear, RowIndependentLinear)]
     last = cast(nn.Linear, module.get_submodule(places[-1])) if places else None
     if last is None or last.out_features != n_outputs:
         raise ValueError(f"{type(module).__name__} cannot take on a class: its outputs are not those of a linear layer")
-    grown = nn.Linear(last.in_features, n_outputs + 1, last.bias is not None, last.weight.device)
+    grown = type(last)(last.in_features, n_outputs + 1, last.bias is not None, last.weight.device)
     with torch.no_grad():
         grown.weight.copy_(nn.functional.pad(last.weight, (0, 0, 0, 1)))
         if last.bias is not None:

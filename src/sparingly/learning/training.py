@@ -77,13 +77,17 @@ class Adam:
 
     @torch.no_grad()
     def step(self, gradients: Sequence[Tensor]) -> None:
-        """One step against the gradients, one a parameter."""
+        """One step against the gradients, one a parameter.
+
+        The kernel goes through memory, not through indices, so a gradient that lies there otherwise than its parameter,
+        as that of a weight that a module transposes, is laid out anew.
+        """
         rate = self.learning_rate(self._made) if callable(self.learning_rate) else self.learning_rate
         self._made += 1
         torch._foreach_add_(self._steps, 1)
         self._update(
             self.parameters,
-            list(gradients),
+            [_laid_out_as(p, gradient) for p, gradient in zip(self.parameters, gradients, strict=True)],
             self._mean,
             self._square,
             [],
@@ -96,6 +100,10 @@ class Adam:
             amsgrad=False,
             maximize=False,
         )
+
+
+def _laid_out_as(parameter: Tensor, gradient: Tensor) -> Tensor:
+    return gradient if gradient.stride() == parameter.stride() else torch.empty_like(parameter).copy_(gradient)
 
 
 Batch = TypeVar("Batch")

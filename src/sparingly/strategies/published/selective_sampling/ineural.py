@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.block_networks import BlockNet
-from sparingly.learning.determinism import pad_block, row_independent_layer
+from sparingly.learning.determinism import pad_block, row_independent_product
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.networks import Network
 from sparingly.learning.schedules import UpdateSchedule
@@ -136,7 +136,8 @@ class BlockEENet:
 
 def _head(network: BlockNet, hidden: Tensor) -> Tensor:
     """The output `[class, rows]` for a hidden layer `[class, rows, width]` before it is rectified."""
-    return row_independent_layer(network.head, hidden.relu().flatten(0, 1)).view(hidden.shape[:2])
+    product = row_independent_product(hidden.relu().flatten(0, 1), network.head.weight.T)
+    return (product + network.head.bias).view(hidden.shape[:2])
 
 
 class INeural(GapStrategy):
