@@ -147,3 +147,19 @@ def test_the_cheapest_of_those_who_know_is_asked():
     game = sp.label_efficient(3, experts=[HUMAN, sp.Expert("nurse", 0.4, gold=True)])
     rounds = list(sp.play(sp.Sparing(game, 5), game, zip(X, y, strict=True)))
     assert {name for one in rounds for name in one.asked} == {"nurse"}
+
+
+def test_embeddings_of_texts_are_played_with_experts_who_may_be_wrong():
+    """Their kernels' learning curve is measured, on rows whose answers were heard."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(12, size=160)
+    X = rng.normal(size=(12, 24))[y] + rng.normal(size=(160, 24))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    said = np.where(rng.random(160) < 0.6, y, rng.integers(12, size=160))
+    game = sp.label_efficient(12, experts=[sp.Expert("gpt", 0.01), sp.Expert("human", 0.3, gold=True)])
+    strategy = sp.Sparing(game, 24, seed=0)
+    items = [(x, int(truth), {"gpt": int(one)}) for x, truth, one in zip(X.astype(np.float32), y, said, strict=True)]
+    rounds = list(sp.play(strategy, game, items))
+    assert strategy.n_labels >= 40
+    assert strategy.knowledge.beliefs.halves is not None
+    assert len(rounds) == 160

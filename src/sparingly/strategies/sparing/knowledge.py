@@ -338,15 +338,17 @@ class Knowledge:
         with torch.no_grad():
             self._measure_teaching(sample, generator)
             unseen = self.beliefs.fit(sample, X, y, folds, generator)
-            seen = self.expected_costs(self.beliefs(sample))
+            rows, seen = sample, self.expected_costs(self.beliefs(sample))
             if self.panel is not None:
-                unseen, seen = self._after_answers(self.panel, unseen, y, seen)
+                unseen = self.panel.fit(unseen, y, self.bought["answers"])
+                if self._heard.seen:
+                    rows, seen = self._after_answers(self.panel)
         now = (unseen * self.expected_costs.costs[:, y].T).sum(1)
         bought = {name: self.bought[name] for name in ("value", "soft", "labels")}
         stream = {"value": torch.tensor(seen["value"]), "risk": torch.tensor(seen["risk"]), "x": sample}
         unit = self.expected_costs.unit or 1.0
         discount = DISCOUNT if self.panel is None else PANEL_DISCOUNT * min(MOST_OWN, self.panel.alpha) ** 2
-        slope = self._slope(sample, now, stream["risk"])
+        slope = self._slope(rows, now, stream["risk"])
         self.worth = Worth.measure(
             bought, now, stream, unit=unit, learnability=self.learnability, discount=discount, slope=slope
         )
@@ -384,17 +386,13 @@ class Knowledge:
         self.beliefs.fit(sample, X[:beyond], y[:beyond], folds[:beyond], generator)
         self.bought.believe(beyond, self.expected_costs(self.beliefs(X[beyond:])), self.expected_costs.costs)
 
-    def _after_answers(
-        self, panel: Panel, unseen: Tensor, y: Tensor, seen: dict[str, Any]
-    ) -> tuple[Tensor, dict[str, Any]]:
-        """What is held of labels and of the stream once experts were heard; their reliability by today's beliefs."""
-        unseen = panel.fit(unseen, y, self.bought["answers"])
-        if not self._heard.seen:
-            return unseen, seen
+    def _after_answers(self, panel: Panel) -> tuple[Tensor, dict[str, Any]]:
+        """Rows whose answers were heard, and what is held of them; the experts' reliability by today's beliefs."""
         rows, answers = self._heard.rows[:, : -len(panel)], self._heard.rows[:, -len(panel) :].long()
-        members = self.beliefs(rows.view(len(rows), *self.bought["x"].shape[1:]))
+        rows = rows.view(len(rows), *self.bought["x"].shape[1:])
+        members = self.beliefs(rows)
         panel.recount(members, answers)
-        return unseen, self.expected_costs(panel.posterior(members, answers))
+        return rows, self.expected_costs(panel.posterior(members, answers))
 
     def state_dict(self) -> dict[str, Any]:
         return {
