@@ -68,7 +68,7 @@ def test_bad_input_is_named_and_changes_nothing(
         ({"strategy": "nix"}, "strategy 'nix' is unknown"),
         ({"strategy": "neural_cbp", "options": {"nix": 1}}, "nix"),
         ({"n_features": 0}, "n_features is 0"),
-        ({"max_open": -1}, "limit open is -1"),
+        ({"max_open": -1}, "max_open is -1"),
         ({"audit_rate": 2}, "audit_rate is 2"),
     ],
 )

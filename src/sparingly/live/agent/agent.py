@@ -131,11 +131,11 @@ class Agent:
     >>> agent = sp.Agent(classes=["apple", "pear"], n_features=2, path=path, strategy="neural_cbp")
     >>> tickets = [agent.observe([0.1 * i, 1.0]) for i in range(3)]
     >>> [ticket.asks for ticket in tickets]
-    [False, False, True]
-    >>> agent.answer(tickets[2].id, "pear")
+    [True, False, False]
+    >>> agent.answer(tickets[0].id, "pear")
     >>> agent.close()
     >>> [(entry.status, entry.label) for entry in sp.Agent.open(path).history()]
-    [('announced', None), ('announced', None), ('answered', 'pear')]
+    [('answered', 'pear'), ('announced', None), ('announced', None)]
     """
 
     def __init__(
