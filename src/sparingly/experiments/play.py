@@ -93,7 +93,7 @@ def play(
     >>> game = label_efficient(2)
     >>> x = np.random.default_rng(0).normal(size=(200, 4))
     >>> rounds = list(play(NeuralCBP(game, 4, seed=0), game, zip(x, (x[:, 0] > 0).astype(int))))
-    >>> len(rounds), rounds[2].action, rounds[2].cost
+    >>> len(rounds), rounds[0].action, rounds[0].cost
     (200, 2, 1.0)
     """
     table, t = _Table(strategy, game, delay), 0

@@ -81,7 +81,9 @@ def test_the_words_say_what_to_do(played):
     lines = list(in_text(advice))
     assert lines[2].split()[:3] == ["strategy", "total", "cost"]
     assert lines[3].split()[:3] == ["always", "asking", "(epochs=1)"]
-    assert len({len(line) for line in lines[2:]}) == 1
+    last = lines[2].index("the dearest mistakes")
+    assert len({len(line[:last].rstrip()) for line in lines[2:]}) == 1, "numbers stand below each other"
+    assert all(not line[last:].startswith(" ") for line in lines[2:])
     assert best.kinds == ""
 
 

@@ -39,7 +39,7 @@ def told(agent):
 
 @pytest.mark.parametrize("strategy", ["sparing", "neural_cbp"])
 def test_a_class_is_added_and_the_agent_goes_on_bit_for_bit(make, path, strategy) -> None:
-    options = QUICK if strategy == "neural_cbp" else {"width": 16}
+    options = {**QUICK, "preset": "paper"} if strategy == "neural_cbp" else {"width": 16}
     agent = make(strategy=strategy, options=options)
     agent.observe_many(X[:20], ids=range(20))
     for ticket in agent.pending():
