@@ -17,6 +17,7 @@ import pytest
 import sparingly as sp
 from sparingly.live.agent.errors import DamagedError, StoreError
 from sparingly.live.store.integrity_check import check
+from sparingly.live.store.migrations import read_meta, write_meta
 from sparingly.live.store.salvage import recover
 from sparingly.live.store.tables import MIGRATIONS
 from tests.live.conftest import QUICK
@@ -264,3 +265,17 @@ def test_memory_and_file_do_not_keep_what_is_not_needed(
     with sp.Agent.open(path) as again:
         again.observe([1, 2, 3])
         assert again.export(path.with_name("all.csv")) == labelled
+
+
+def test_one_connection_writes_and_nothing_is_left_of_a_transaction_that_failed(make: Make) -> None:
+    store = make(strategy="neural_cbp", options=QUICK)._runtime.store
+    with store.writing() as first:
+        write_meta(first, "mark", "kept")
+    with pytest.raises(ZeroDivisionError), store.writing() as second:
+        assert second is first
+        write_meta(second, "mark", str(1 / 0))
+    with pytest.raises(ZeroDivisionError), store.writing() as third:
+        write_meta(third, "mark", "lost")
+        assert 1 / 0
+    with store.writing() as fourth:
+        assert read_meta(fourth, "mark") == "kept"

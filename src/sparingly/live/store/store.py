@@ -52,6 +52,8 @@ class Store:
     def __init__(self, backend: Backend, engine: Engine, settings: AgentSettings) -> None:
         self.backend = backend
         self.engine = engine
+        self._kept: list[Connection] = []
+        """The connection that writes to a file, between two transactions."""
         self.settings = settings
         self.pid = os.getpid()
 
@@ -116,7 +118,7 @@ class Store:
         if os.getpid() != self.pid:
             raise StoreError(f"{self.backend.name} was opened by process {self.pid}: open it again in this one")
         try:
-            with self.engine.connect().execution_options(**{WRITES: writes}) as connection, connection.begin():
+            with self._taken(writes) as connection, connection.begin():
                 yield connection
         except DataError as error:
             raise unstorable(error) from None
@@ -124,6 +126,27 @@ class Store:
             raise self.backend.explain(error.orig or error) from error
         except PoolTimeoutError as error:
             raise self.backend.explain(error) from error
+
+    @contextmanager
+    def _taken(self, writes: bool) -> Iterator[Connection]:
+        """A connection from the pool; one that writes to a file is kept, for taking it costs more than an insert."""
+        if not writes or self.backend.is_shared:
+            with self.engine.connect().execution_options(**{WRITES: writes}) as connection:
+                yield connection
+            return
+        try:
+            connection = self._kept.pop()
+        except IndexError:
+            connection = self.engine.connect().execution_options(**{WRITES: True})
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        if self._kept:
+            connection.close()
+        else:
+            self._kept.append(connection)
 
     def head(self, connection: Connection) -> int:
         """The number of the last event in the journal."""
@@ -167,6 +190,8 @@ class Store:
         return changed
 
     def close(self) -> None:
+        while self._kept:
+            self._kept.pop().close()
         self.engine.dispose()
         self.backend.release()
 
