@@ -26,11 +26,14 @@ class Served:
     def __init__(self, place: str, limits: ServiceLimits | None = None, **options: Any) -> None:
         self.service = Service(place, limits, **options)
         if "default" not in self.service.agents.names():
-            self.service.agents.create(
-                "default", classes=["cat", "dog"], n_features=3, strategy="always_ask", training="inline"
-            )
+            self.create_default()
         self.tokens = {role: self.service.tokens.create(role, role)[1] for role in ROLES}
         self.app = create_app(self.service)
+
+    def create_default(self) -> None:
+        self.service.agents.create(
+            "default", classes=["cat", "dog"], n_features=3, strategy="always_ask", training="inline"
+        )
 
     @property
     def agent(self) -> Any:

@@ -29,7 +29,8 @@ GOOD = {
     "/correct": '{"ticket": "a", "label": "dog"}',
     "/api/agents": (
         '{"name": "new", "classes": ["a", "b"], "n_features": 3, "costs": [{"announced": "a", "true": "b", "cost": 2}],'
-        ' "query_cost": 1, "strategy": "always_ask", "seed": 0, "max_open": 5, "audit_rate": 0.1, "reveal": "after"}'
+        ' "query_cost": 1, "strategy": "always_ask", "seed": 0, "max_open": 5, "max_cost": 5, "audit_rate": 0.1,'
+        ' "reveal": "after"}'
     ),
 }
 """Bodies that routes take; the others' are made from the description of the service."""

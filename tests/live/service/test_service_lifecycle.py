@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from sparingly.live.service.agent_directory import Agents
 from sparingly.live.service.app import create_app
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, PRODUCER, Operator
+from sparingly.live.service.dashboard_cache import DashboardCache
 from sparingly.live.service.service_database import ServiceDatabase
 from tests.live.served import AT, Served, X, observed
 
@@ -32,6 +33,14 @@ def test_a_paused_agent_takes_no_observations_and_its_questions_stay_answerable(
     ask(ADMIN, "POST", f"{AT}/state/resume")
     assert ask(PRODUCER, "POST", f"{AT}/observations", X).status_code == 200
     assert deeds(ask).count("paused an agent") == deeds(ask).count("resumed an agent") == 1
+
+
+def test_a_dashboard_drawn_before_a_pause_is_not_shown_after_it(served):
+    board = DashboardCache(served.service.agents, freshest=1e6)
+    assert board.dashboard("default")["alerts"] == []
+    served.service.agents.registry.change_state("default", "pause", Operator("root"))
+    assert [alert["kind"] for alert in board.dashboard("default")["alerts"]] == ["state"]
+    served.service.close()
 
 
 def test_an_archived_agent_can_only_be_read(ask, served):

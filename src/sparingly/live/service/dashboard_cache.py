@@ -37,7 +37,7 @@ class DashboardCache:
     def __init__(self, agents: Agents, freshest: float = 0.5) -> None:
         self._agents = agents
         self._freshest = freshest
-        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._kept: dict[tuple[str, str, str], _Kept] = {}
         self._lock = threading.Lock()
 
     def agents(self) -> list[str]:
@@ -85,8 +85,10 @@ class DashboardCache:
         return self._remembered("people", name, agent.people)  # type: ignore[no-any-return]
 
     def _remembered(self, what: str, name: str, compute: Any) -> Any:
+        """What was computed last while the agent's state was this one, or computed now."""
+        key = what, name, self._agents.registry.find(name).state
         with self._lock:
-            kept = self._kept.setdefault((what, name), _Kept())
+            kept = self._kept.setdefault(key, _Kept())
         with kept.lock:
             began = time.monotonic()
             if began >= kept.until:

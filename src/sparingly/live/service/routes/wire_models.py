@@ -189,7 +189,7 @@ class CostsIn(Strict):
     costs: list[CostIn] | None = Field(
         None, max_length=1_000_000, description="Costs of mistakes that are not 1, or of right answers that are not 0."
     )
-    query_cost: Annotated[StrictInt | StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = None
+    query_cost: Annotated[StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = None
 
 
 class AgentIn(Strict):
@@ -210,7 +210,7 @@ class AgentIn(Strict):
     max_per_hour: Count | None = None
     max_per_day: Count | None = None
     max_total: Count | None = Field(None, description="Questions in all, spent where they are worth most.")
-    max_cost: Annotated[StrictInt | StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = Field(
+    max_cost: Annotated[StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = Field(
         None, description="Money for questions in all, spent likewise."
     )
     horizon: Annotated[Count, Field(ge=1)] | None = Field(None, description="Observations that are expected in all.")

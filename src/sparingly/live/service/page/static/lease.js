@@ -19,7 +19,7 @@ function hold(seconds) {
 }
 
 function countdown() {
-  const left = Math.max(0, Math.round((lease.ends - Date.now()) / 1000));
+  const left = Math.max(0, Math.ceil((lease.ends - Date.now()) / 1000));
   const time = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
   $("lease").textContent = left ? `Yours for ${time}` : "No longer kept for you alone";
 }
