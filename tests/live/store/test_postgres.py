@@ -11,11 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 import sparingly as sp
 from sparingly.live.agent.errors import StoreError
+from sparingly.live.store.integrity_check import check
+from sparingly.live.store.migrations import VERSION, write_meta
+from sparingly.live.store.store import Store
+from sparingly.live.store.tables import MIGRATIONS
 from tests.live.conftest import QUICK
 from tests.live.postgres import Server
+from tests.live.store.old_formats import back_to
 
 pytestmark = pytest.mark.postgres
 SETTINGS = {
@@ -133,6 +139,27 @@ def test_a_database_that_goes_away_and_comes_back(postgres_server: Server, postg
             postgres_server.start()
         rest = [agent.observe(x, id=20 + i) for i, x in enumerate(X[20:])]
         assert first + rest == [whole.observe(x, id=i) for i, x in enumerate(X)]
+
+
+@pytest.mark.parametrize("version", range(1, MIGRATIONS.latest))
+def test_an_older_format_is_brought_up_to_date(postgres: str, version: int) -> None:
+    with sp.Agent(["cat", "dog"], 3, path=postgres, strategy="always_ask") as agent:
+        tickets = agent.observe_many(stream(2))
+        agent.answer(tickets[0].id, "cat", expert="ann")
+    store = Store.open(postgres)
+    with store.writing() as connection:
+        for statement in back_to(version):
+            connection.execute(text(statement))
+        write_meta(connection, VERSION, version)
+    store.close()
+    with sp.Agent.open(postgres) as agent:
+        assert [(entry.status, entry.label) for entry in agent.history()] == [("answered", "cat"), ("open", None)]
+        assert [question.id for question in agent.questions("ann")] == [tickets[1].id]
+        agent.answer(tickets[1].id, "dog", expert="ann")
+        agent.observe_many(stream(3), ids=["a", "b", "c"])
+        agent.teach(stream(1), ["dog"])
+        assert agent.stats().answered == 2
+    assert check(postgres).ok
 
 
 def test_an_unknown_database_is_named(postgres: str) -> None:

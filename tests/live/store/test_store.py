@@ -21,6 +21,7 @@ from sparingly.live.store.migrations import read_meta, write_meta
 from sparingly.live.store.salvage import recover
 from sparingly.live.store.tables import MIGRATIONS
 from tests.live.conftest import QUICK
+from tests.live.store.old_formats import back_to
 
 Make = Callable[..., sp.Agent]
 
@@ -52,22 +53,6 @@ def test_a_newer_format_is_refused_and_untouched(make: Make, path: Path) -> None
     assert path.read_bytes() == before
 
 
-def without(*columns: str) -> list[str]:
-    return [f"ALTER TABLE tickets DROP COLUMN {name}" for name in columns]
-
-
-BACK = (
-    without("shown"),
-    ["DROP INDEX answers", "DROP INDEX taken_back", "CREATE INDEX ix_journal_voids ON journal (voids)"],
-    [*without("erased"), "DROP TABLE audit_outbox"],
-    ["DROP TABLE taught"],
-    without("probabilities", "numbers", "priority"),
-    [*without("asked", "paid"), "DROP TABLE calls"],
-    ["DROP TABLE opinions", "DROP TABLE disagreements", "DROP TABLE team"],
-)
-"""What leads from each format back to the one before, the first from 2 to 1."""
-
-
 def schema(path: Path) -> dict[str, set[str]]:
     """The names of each table's columns, and each index's statement."""
     with closing(sqlite3.connect(path)) as connection:
@@ -83,9 +68,7 @@ def test_an_older_format_is_brought_up_to_date_and_continues(make: Make, path: P
     filled(make)
     old = path.with_name("old.db")
     shutil.copy(path, old)
-    assert len(BACK) == MIGRATIONS.latest - 1
-    undone = [statement for step in reversed(BACK[version - 1 :]) for statement in step]
-    change(old, *undone, f"UPDATE meta SET value = '{version}' WHERE key = 'format'")
+    change(old, *back_to(version), f"UPDATE meta SET value = '{version}' WHERE key = 'format'")
     with sp.Agent.open(old) as migrated, sp.Agent.open(path) as current:
         stands = [
             [(e.id, e.prediction, e.label, e.status, e.why) for e in one.history()] for one in (migrated, current)
