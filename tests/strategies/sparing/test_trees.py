@@ -33,6 +33,12 @@ def test_the_arrays_say_what_the_trees_of_scikit_learn_say():
         assert np.allclose(trees.probabilities(fresh)[k].numpy(), expected, atol=1e-6)
 
 
+def test_nothing_is_said_of_classes_with_hardly_a_label_each(recwarn):
+    X, _ = checkers(100)
+    TreeMembers(100, members=2).fit(X, torch.arange(100), torch.arange(100) % 2, seed=0)
+    assert not recwarn.list
+
+
 def test_a_tree_never_sees_its_fold():
     trees, X, y, folds = fitted()
     other = TreeMembers(3, members=3)

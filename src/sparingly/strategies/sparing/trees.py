@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,7 +63,11 @@ class TreeMembers:
         for k in range(self.members):
             seen = (folds != k).numpy()
             forest = ExtraTreesClassifier(TREES, n_jobs=1, random_state=(seed + k) % 2**32)
-            forest.fit(X.numpy()[seen], y.numpy()[seen])
+            with warnings.catch_warnings():
+                warnings.filterwarnings(
+                    "ignore", "The number of unique classes", UserWarning
+                )  # many classes, few labels
+                forest.fit(X.numpy()[seen], y.numpy()[seen])
             parts += [_nodes(one.tree_, forest.classes_.astype(int), self.n_classes) for one in forest.estimators_]
         self._join(parts)
 
