@@ -163,3 +163,16 @@ def test_embeddings_of_texts_are_played_with_experts_who_may_be_wrong():
     assert strategy.n_labels >= 40
     assert strategy.knowledge.beliefs.halves is not None
     assert len(rounds) == 160
+
+
+def test_labels_teach_less_where_an_expert_would_have_known():
+    X, y, said = _stream(120, 1.0)
+    _, strategy = _play([GPT, HUMAN], X, y, {"gpt": said})
+    knowledge, panel = strategy.knowledge, strategy.knowledge.panel
+    labels = knowledge.bought["y"]
+    unsure, sure = torch.full((len(labels), 3), 1 / 3), torch.nn.functional.one_hot(labels, 3).float()
+    knowledge.beliefs.halves = unsure, sure
+    given = knowledge.bought["x"], torch.full((len(labels),), 0.3), torch.full((len(labels),), 0.3)
+    beside_experts, knowledge.panel = knowledge._slope(*given), None
+    assert panel is not None
+    assert beside_experts < 0.2 * knowledge._slope(*given)

@@ -363,13 +363,16 @@ class Knowledge:
     def _slope(self, sample: Tensor, now: Tensor, risk: Tensor) -> float:
         """What an e-fold of labels saves a round by the learning curve of trees or kernels; 0 where there is none.
 
-        Half of the labels are compared with all of them on labels unseen by either; a standard error is taken off, and
-        labels are chosen to be harder than the stream is.
+        Half of the labels are compared with all of them on labels unseen by either, after what experts who may be wrong
+        said of them; a standard error is taken off, and labels are chosen to be harder than the stream is.
         """
         if self.beliefs.halves is None:
             return 0.0
         costs, y = self.expected_costs.costs, self.bought["y"]
-        few, all_ = (costs[(held @ costs.T).argmin(1), y].double() for held in self.beliefs.halves)
+        halves = torch.stack(self.beliefs.halves)
+        if self.panel is not None:
+            halves = self.panel.posterior(halves, self.bought["answers"])
+        few, all_ = (costs[(held @ costs.T).argmin(1), y].double() for held in halves)
         saved = (few - all_) / math.log(2)
         least = float(saved.mean() - saved.std() / len(saved) ** 0.5)
         return max(0.0, least) * min(1.0, self._stream_risk(sample, now, risk) / max(float(now.mean()), 1e-12))
