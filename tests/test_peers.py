@@ -67,6 +67,7 @@ def test_a_run_is_made_once_and_the_best_setting_is_chosen_on_other_seeds(tmp_pa
     assert len(played) == 5
     records.cost("phishing", "uniform", peer, best, 0)
     monkeypatch.setattr(tables, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(tables, "RESULT", tmp_path / "tables.md")
     tables.PAGE.write_text("words\n<!-- peers -->\nold\n<!-- end of peers -->\nmore words\n")
     tables.write(records, [("phishing", "uniform")], [peer], [0])
     text = tables.PAGE.read_text()
