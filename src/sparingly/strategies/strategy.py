@@ -150,10 +150,10 @@ class Strategy(abc.ABC):
         """
         return []
 
-    def _ask_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, int, Why]]:
-        """The rows from `first` on that ask, up to the first that does not, where no answer comes before they end.
+    def _choose_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, int, Why]]:
+        """The rows from `first` on, be it that they ask or not, where no answer comes before they end.
 
-        (action, prediction, why) of each, and otherwise as in `_announce_ahead`.
+        What `_choose` would return for each, and otherwise as in `_announce_ahead`.
         """
         return []
 
@@ -290,9 +290,9 @@ class Strategy(abc.ABC):
             ahead = [Decision(action, action, False, why) for action, why in self._announce_ahead(assessment, row, end)]
             self._pass_rounds(len(ahead))
             if past_questions and row + len(ahead) < end:
-                asked = self._ask_ahead(assessment, row + len(ahead), end)
-                ahead += [Decision(action, prediction, True, why) for action, prediction, why in asked]
-                self._pass_rounds(len(asked))
+                chosen, informative = self._choose_ahead(assessment, row + len(ahead), end), self.game.informative_mask
+                ahead += [Decision(action, said, informative[action], why) for action, said, why in chosen]
+                self._pass_rounds(len(chosen))
         return ahead
 
     def _pass_rounds(self, count: int) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -186,15 +187,18 @@ class Beliefs:
         """Squared distances to the nearest label, over their mean on the stream; `rows` is `scaled(X)`, if known."""
         rows = (self.scaled(X) if rows is None else rows).flatten(1)
         lengths = self._lengths.of(self._labelled, squared_lengths)
-        return squared_distances(rows, self._labelled, lengths)[: len(X)].amin(1) / self._typical
+        nearest = squared_distances(rows, self._labelled, lengths).numpy()[: len(X)].min(1)
+        return torch.from_numpy(nearest / np.float32(self._typical))
 
     def __call__(self, X: Tensor, rows: Tensor | None = None) -> Tensor:
         """The members' probabilities, `[member, block, class]`."""
         rows = self.scaled(X) if rows is None else rows
-        held = (self.ensemble.logits(rows)[:, : len(X)] / self._temperature).softmax(2)
+        logits = self.ensemble.logits(rows).numpy()[:, : len(X)]
+        held = torch.from_numpy(logits / np.float32(self._temperature)).softmax(2)
         if self._kernel is not None and self._share:
-            scores = self._kernel.scores(rows.flatten(1))[:, : len(X)]
-            held = _mix(held, (self._contrast * scores).softmax(2), self._share)
+            scores = self._kernel.scores(rows.flatten(1)).numpy()[:, : len(X)]
+            kernels = torch.from_numpy(scores * np.float32(self._contrast)).softmax(2)
+            held = _mix(held, kernels, self._share)
         if self._trees is not None and self._tree_share:
             logs = self._trees.probabilities(X.flatten(1)).log()
             held = _mix(held, (logs / self._tree_temperature).softmax(2), self._tree_share)
@@ -288,4 +292,5 @@ def _share(held: Tensor, others: Tensor, y: Tensor) -> float:
 
 
 def _mix(held: Tensor, others: Tensor, share: float) -> Tensor:
-    return held + share * (others - held)
+    one = held.numpy()
+    return torch.from_numpy(one + np.float32(share) * (others.numpy() - one))

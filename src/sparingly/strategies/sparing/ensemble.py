@@ -129,8 +129,11 @@ class MLPEnsemble(Ensemble):
 
     def logits(self, X: Tensor) -> Tensor:
         w1, b1, w2, b2 = self._widened.of(self.parameters, self._widened_views)
-        hidden = torch.addmm(b1, X, w1).relu_().view(len(X), self.members, self.width).transpose(0, 1)
-        return torch.bmm(hidden, w2)[..., : self.n_classes] + b2
+        entering = torch.addmm(b1, X, w1)
+        hidden = entering.numpy()
+        np.maximum(hidden, 0, out=hidden)
+        found = torch.bmm(entering.view(-1, self.members, self.width).transpose(0, 1), w2).numpy()
+        return torch.from_numpy(found[..., : self.n_classes] + b2.numpy())
 
     def _widened_views(self, flat: Tensor) -> tuple[Tensor, ...]:
         """The same views, the last layer as wide as products must be to be the same in every block."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -55,6 +56,7 @@ class Components:
         """`[input, component]`, from the most to the least of the variance."""
         self.share = torch.zeros(0)
         """Of the variance kept, for each component."""
+        self._weights: Derived[dict[float, Tensor]] = Derived()
 
     def fit(self, sample: Tensor) -> Components:
         """Take the components of a sample `[rows, input]`."""
@@ -71,11 +73,13 @@ class Components:
         return self
 
     def __call__(self, X: Tensor, power: float = 0.0) -> Tensor:
-        """Unit vectors `[block, component]`."""
-        turned = row_independent_product(X - self.mean, self.directions)
-        turned = turned * self.share**power if power else turned
-        length: Tensor = torch.linalg.vector_norm(turned, dim=1, keepdim=True)
-        return turned / length.clamp_min(1e-6)
+        """Unit vectors `[block, component]`; the power is one of `POWERS`."""
+        turned = row_independent_product(torch.from_numpy(X.numpy() - self.mean.numpy()), self.directions)
+        if power:
+            weights = self._weights.of(self.share, lambda share: {one: share**one for one in POWERS})[power]
+            turned = torch.from_numpy(turned.numpy() * weights.numpy())
+        length = torch.linalg.vector_norm(turned, dim=1, keepdim=True).numpy()
+        return torch.from_numpy(turned.numpy() / np.maximum(length, np.float32(1e-6)))
 
     def state_dict(self) -> dict[str, Any]:
         return {"mean": self.mean, "directions": self.directions, "share": self.share}
@@ -139,10 +143,10 @@ class KernelMembers:
         """`[member, block, class]`: near 1 for the class, near 0 for the others."""
         lengths = self._lengths.of(self._rows, squared_lengths)
         squared = squared_distances(self._components(X, self._power), self._rows, lengths)
-        near = squared.mul_(-self._rate).exp_()
-        return (
-            row_independent_product(near, self._weights).reshape(len(X), self.members, -1).transpose(0, 1) + self._mean
-        )
+        exponent = squared.numpy()
+        exponent *= -self._rate
+        found = row_independent_product(squared.exp_(), self._weights).numpy()
+        return torch.from_numpy(found.reshape(len(found), self.members, -1).swapaxes(0, 1) + self._mean.numpy())
 
     def held_out(self, X: Tensor, folds: Tensor) -> Tensor:
         """For each row the scores of the member that did not train on its fold, `[n, class]`."""
@@ -177,7 +181,11 @@ def squared_distances(X: Tensor, Z: Tensor, lengths: Tensor | None = None) -> Te
     `lengths` are the squared lengths of Z, if they are known.
     """
     lengths = squared_lengths(Z) if lengths is None else lengths
-    return torch.addmm(lengths, X, Z.T, alpha=-2).add_(squared_lengths(X)[:, None]).clamp_(min=0)
+    squared = torch.addmm(lengths, X, Z.T, alpha=-2)
+    values = squared.numpy()
+    values += squared_lengths(X).numpy()[:, None]
+    np.maximum(values, 0, out=values)
+    return squared
 
 
 class _Tried(NamedTuple):

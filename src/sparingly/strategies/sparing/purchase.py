@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sparingly.games import Game
-from sparingly.learning.determinism import COLUMNS, pad_block, row_independent_product
+from sparingly.learning.determinism import COLUMNS, ROWS, row_independent_product
 from sparingly.strategies.sparing.worth import Worth
 from sparingly.strategies.strategy import Why
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 
 FIRST = 20
 """Labels before there is a model."""
@@ -92,19 +93,20 @@ class ExpectedCosts:
         `value`, the disagreement, is what knowing which member is right would save: the cost of announcing by their
         mean, less the mean of what it would be by each alone.
         """
-        mean = _mean(members.numpy())
-        held = np.concatenate([mean[None], members.numpy()])
-        costs = self._expected(torch.from_numpy(held).flatten(0, 1)).numpy().reshape(held.shape)
-        least, believed = costs.min(2), torch.from_numpy(mean)
+        each = members.numpy()
+        mean = _mean(each)
+        held = np.concatenate((mean[None], each))
+        costs = self._expected(held.reshape(-1, held.shape[2])).reshape(held.shape)
+        least = np.minimum.reduce(costs, 2)
         return {
-            "probability": believed,
+            "probability": torch.from_numpy(mean),
             "cheapest": costs[0].argmin(1).tolist(),
             "risk": least[0].tolist(),
             "value": np.maximum(least[0] - _mean(least[1:]), 0).tolist(),
-            "price": _product(believed, self._price)[:, 0].tolist(),
+            "price": _product(mean, self._price)[:, 0].tolist(),
         }
 
-    def _expected(self, P: Tensor) -> Tensor:
+    def _expected(self, P: Singles) -> Singles:
         """What announcing each class is expected to cost, `[block, class]`, under probabilities `[block, class]`.
 
         Where a mistake costs the same whatever is announced, no matrix product is needed: with very many classes it
@@ -112,8 +114,9 @@ class ExpectedCosts:
         """
         if self._mistakes is None:
             return _product(P, self.costs.T)
-        weighed = P * self._mistakes
-        return weighed.sum(1, keepdim=True) - weighed
+        weighed = P * self._mistakes.numpy()
+        costs: Singles = _sums(weighed) - weighed
+        return costs
 
     def outcome(self, symbol: int) -> int:
         """The class that the expert's symbol (its index) stands for."""
@@ -131,17 +134,25 @@ def scale(before: Tensor, after: Tensor) -> float:
     return factor if factor > 0 and torch.allclose(after, factor * before) else math.nan
 
 
-def _mean(members: NDArray[np.float32]) -> NDArray[np.float32]:
+def _mean(members: Singles) -> Singles:
     """The mean over the first axis, one after the other: numpy and torch sum in an order that depends on the size."""
-    total: NDArray[np.float32] = members[0].copy()
+    total: Singles = members[0].copy()
     for member in members[1:]:
         total += member
     total /= np.float32(len(members))
     return total
 
 
-def _product(X: Tensor, W: Tensor) -> Tensor:
-    return row_independent_product(pad_block(X), W)[: len(X)]
+def _sums(X: Singles) -> Singles:
+    """Of each row, `[block, 1]`; torch's sum of a row does not depend on the rows beside it."""
+    return torch.from_numpy(X).sum(1, keepdim=True).numpy()
+
+
+def _product(X: Singles, W: Tensor) -> Singles:
+    """X @ W, a row whatever its block is."""
+    padded = np.zeros((len(X) + -len(X) % ROWS, X.shape[1]), dtype=np.float32)
+    padded[: len(X)] = X
+    return row_independent_product(torch.from_numpy(padded), W).numpy()[: len(X)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,10 +38,12 @@ from sparingly.strategies.sparing.purchase import (
 )
 from sparingly.strategies.sparing.watch import Watch
 from sparingly.strategies.sparing.worth import SLOPE_ERROR, SPREAD
-from sparingly.strategies.strategy import FEW_AHEAD, Assessment, Heard, Strategy, Why
+from sparingly.strategies.strategy import AHEAD, FEW_AHEAD, Assessment, Heard, Strategy, Why
 
 BLOCK = ("risk", "value", "price", "novelty", "cheapest")
 """What decisions on a whole block look at, in this order."""
+SEEN = ("risk", "value", "price", "novelty", "cheapest", "probability")
+"""What a decision on one row looks at."""
 PANEL_CHECKS = 3
 """Beside experts who may be wrong so many times fewer random questions: their answers check announcements, too."""
 
@@ -180,10 +182,10 @@ class Sparing(Strategy):
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
         x, seen = assessment.X[row], {name: value[row] for name, value in assessment.values.items()}
         self.knowledge.observe(x, self.rng)
+        if self.panel is None:
+            return self._buy_or_announce(x, seen, self.clock)
         self.questions.expire(self.clock)
-        if self.panel is not None:
-            return self._consult(self.panel, x, seen, ())
-        return self._buy_or_announce(x, seen)
+        return self._consult(self.panel, x, seen, ())
 
     def _announce_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, Why]]:
         worth, known = self.knowledge.worth, len(self.knowledge.bought) + len(self.questions)
@@ -206,11 +208,27 @@ class Sparing(Strategy):
         whys = [Why(sentence, dict(zip(names, (*row, False), strict=True))) for row in columns]
         return list(zip(said[:count].tolist(), whys, strict=True))
 
-    def _ask_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, int, Why]]:
+    def _choose_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, int, Why]]:
+        if self.panel is not None:
+            return []
+        if self.knowledge.worth is None:
+            return self._ask_first(assessment, first, last)
+        columns = [assessment.values[name][first:last] for name in SEEN]
+        X, probability = assessment.X[first:last], columns.pop()
+        chosen: list[tuple[int, int, Why]] = []
+        announced = 0
+        for x, p, *numbers in zip(X.unbind(), probability.unbind(), *columns, strict=True):
+            one = self._buy_or_announce(x, dict(zip(SEEN, (*numbers, p), strict=True)), self.clock + len(chosen))
+            chosen.append(one)
+            announced = announced + 1 if one[0] == one[1] else 0
+            if announced == AHEAD:
+                break
+        self.knowledge.observe_block(X[: len(chosen)], self.rng)
+        return chosen
+
+    def _ask_first(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, int, Why]]:
         """The first questions, before there is a model: nothing is computed for each of them."""
         labels, waiting = len(self.knowledge.bought), len(self.questions)
-        if self.panel is not None or self.knowledge.worth is not None:
-            return []
         offers, said = self._offers(assessment, first, last, labels + waiting)
         starts = self.purchase_rule.starts(offers, self.knowledge.guess(), BLIND)
         count = _first(labels + waiting + np.arange(len(starts)) >= starts)
@@ -264,7 +282,8 @@ class Sparing(Strategy):
                 "{said}; nobody who knows can be asked: by agreement alone it is wrong {risk:.0%} of the time", numbers
             )
             return found["cheapest"], found["cheapest"], why
-        action, announced, why = self._buy_or_announce(x, {**found, "novelty": seen["novelty"]}, tuple(answers))
+        seen = {**found, "novelty": seen["novelty"]}
+        action, announced, why = self._buy_or_announce(x, seen, self.clock, tuple(answers))
         words = why.sentence
         if action != truth and "risk" in why.values:
             words = (
@@ -292,9 +311,10 @@ class Sparing(Strategy):
                 self.knowledge.disregard(e, one.since)
 
     def _buy_or_announce(
-        self, x: Tensor, seen: Mapping[str, Any], answers: tuple[int, ...] = ()
+        self, x: Tensor, seen: Mapping[str, Any], clock: int, answers: tuple[int, ...] = ()
     ) -> tuple[int, int, Why]:
-        """Buy the truth if it is worth its price, or announce."""
+        """Buy the truth if it is worth its price, or announce, in the round `clock`."""
+        self.questions.expire(clock)
         announced, risk, value = seen["cheapest"], seen["risk"], seen["value"]
         labels, waiting, worth = len(self.knowledge.bought), len(self.questions), self.knowledge.worth
         check = self.watch.check(announced)
@@ -302,7 +322,7 @@ class Sparing(Strategy):
             check = replace(check, suspect=True)
         starting = self.panel is None and (worth is None or labels < self.purchase_rule.most_first)
         known, guess = labels + waiting, self.knowledge.guess() if starting else None
-        offer = Offer(risk, value, seen["price"], self.clock, known, waiting, 0.0, seen["novelty"], check, guess)
+        offer = Offer(risk, value, seen["price"], clock, known, waiting, 0.0, seen["novelty"], check, guess)
         asks, why = self.purchase_rule(offer, worth)
         if asks and worth is not None and waiting:
             # Open questions can only speak against another, and looking through them takes longer than all the rest.
@@ -315,7 +335,7 @@ class Sparing(Strategy):
             return announced, announced, why
         risk, value = (math.nan, math.nan) if worth is None else (risk, value)
         believed, audit = seen["probability"].clone(), bool(why.values.get("audit"))
-        self.questions.add(OpenQuestion(x, self.clock, announced, risk, value, believed, labels, answers, audit))
+        self.questions.add(OpenQuestion(x, clock, announced, risk, value, believed, labels, answers, audit))
         return self.expected_costs.expert or 0, announced, why
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
