@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, and_, func, select, update
+from sqlalchemy import Connection, and_, bindparam, func, select, update
 
 from sparingly.experts import ExpertReply, Inquiry
 from sparingly.games import Game
@@ -24,6 +24,25 @@ DUE, CALLED, NOT_NEEDED = "due", "called", "not needed"
 """The states of a call that has not ended, and of one that was not made, since the ticket did not wait for it."""
 
 _DAY = 86400.0
+
+_CHANGED = update(calls).where(and_(calls.c.ticket == bindparam("of_ticket"), calls.c.place == bindparam("at_place")))
+_PAID = (
+    update(tickets)
+    .where(tickets.c.seq == bindparam("of_ticket"))
+    .values(paid=func.coalesce(tickets.c.paid, 0.0) + bindparam("more"))
+)
+_OF_TICKETS = (
+    select(calls.c.ticket, calls.c.place, calls.c.number, calls.c.symbol, calls.c.event, calls.c.closed)
+    .where(calls.c.ticket.in_(bindparam("numbers", expanding=True)))
+    .order_by(calls.c.ticket, calls.c.place)
+)
+_TO_COME = (
+    select(calls, tickets.c.status, tickets.c.id, tickets.c.action)
+    .join(tickets, tickets.c.seq == calls.c.ticket)
+    .where(and_(calls.c.closed.is_(None), calls.c.state == DUE, calls.c.expert == bindparam("named")))
+    .order_by(calls.c.ticket, calls.c.place)
+    .limit(bindparam("most"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +80,7 @@ def add(connection: Connection, rows: Sequence[Mapping[str, Any]], settings: Age
 
 def to_come(connection: Connection, expert: str, limit: int) -> list[Any]:
     """The next calls of an expert that are due, oldest first, with the status of their tickets."""
-    due = and_(calls.c.closed.is_(None), calls.c.state == DUE, calls.c.expert == expert)
-    found = select(calls, tickets.c.status, tickets.c.id, tickets.c.action)
-    found = found.join(tickets, tickets.c.seq == calls.c.ticket).where(due)
-    return list(connection.execute(found.order_by(calls.c.ticket, calls.c.place).limit(limit)))
+    return list(connection.execute(_TO_COME, {"named": expert, "most": limit}))
 
 
 def cut_off(connection: Connection, before: float | None) -> list[Any]:
@@ -79,30 +95,42 @@ def is_waited_for(row: Any, settings: AgentSettings) -> bool:
     return bool(row.status == CONSULTING and row.action == len(settings.classes) + row.number)
 
 
-def mark(connection: Connection, row: Any, **columns: Any) -> None:
-    """Change a call."""
-    connection.execute(update(calls).where(_this(row)).values(**columns))
+def mark(connection: Connection, rows: Sequence[Any], **columns: Any) -> None:
+    """Change calls, all in the same way."""
+    if rows:
+        connection.execute(_CHANGED, [{**columns, "of_ticket": row.ticket, "at_place": row.place} for row in rows])
 
 
 def renew(connection: Connection, under_way: Sequence[PendingCall], until: float) -> None:
     """The calls of this process are still under way."""
-    for call in under_way:
-        mark(connection, call, until=until)
+    mark(connection, under_way, until=until)
 
 
-def end(
-    connection: Connection, call: Any, reply: ExpertReply, symbol: int | None, event: int | None, now: float
-) -> None:
-    """What a call brought and cost; `event` is that of the journal if the agent decided again."""
-    ended = {"state": reply.state, "price": reply.price, "symbol": symbol, "detail": reply.detail or None}
-    mark(connection, call, **ended, event=event, closed=now)
-    paid = func.coalesce(tickets.c.paid, 0.0) + reply.price
-    connection.execute(update(tickets).where(tickets.c.seq == call.ticket).values(paid=paid))
+def end(connection: Connection, brought: Sequence[tuple[Any, ExpertReply, int | None, int | None]], now: float) -> None:
+    """What calls brought and cost: (call, reply, symbol, event of the journal if the agent decided again)."""
+    ended = [
+        {
+            "of_ticket": call.ticket,
+            "at_place": call.place,
+            "state": reply.state,
+            "price": reply.price,
+            "symbol": symbol,
+            "detail": reply.detail or None,
+            "event": event,
+            "closed": now,
+        }
+        for call, reply, symbol, event in brought
+    ]
+    connection.execute(_CHANGED, ended)
+    connection.execute(_PAID, [{"of_ticket": call.ticket, "more": reply.price} for call, reply, *_ in brought])
 
 
-def has_ended(connection: Connection, call: Any) -> bool:
-    """Whether it is known already what the call brought."""
-    return connection.execute(select(calls.c.closed).where(_this(call))).scalar() is not None
+def of_tickets(connection: Connection, numbers: Sequence[int]) -> dict[int, list[Any]]:
+    """What experts were asked about tickets, and said: their rows in order, by ticket."""
+    found: dict[int, list[Any]] = {number: [] for number in numbers}
+    for row in connection.execute(_OF_TICKETS, {"numbers": list(numbers)}):
+        found[row.ticket].append(row)
+    return found
 
 
 def spent(connection: Connection, expert: str, now: float) -> float:
@@ -163,10 +191,6 @@ def read(connection: Connection, rows: Sequence[Any], settings: AgentSettings) -
 def _features(x: bytes, settings: AgentSettings) -> Any:
     numbers = [float(value) for value in vector(x, (-1,))]
     return numbers if settings.names is None else dict(zip(settings.names, numbers, strict=False))
-
-
-def _this(call: Any) -> Any:
-    return and_(calls.c.ticket == call.ticket, calls.c.place == call.place)
 
 
 def _of(table: Any, numbers: Sequence[int]) -> Any:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 2
-"""Replies that are taken in one transaction: each is decided on while observations wait."""
+AT_ONCE = 8
+"""Replies that are taken in one transaction, decided on together while observations wait."""
 GIVE_WAY_SECONDS = 0.001
 """Between two such transactions, so that whoever waits for the agent comes first."""
 UNDER_WAY_SECONDS = 600.0
@@ -214,15 +214,16 @@ class Consultation:
         if self._is_shared:
             mine = [call for desk in self._desks.values() for call in desk.under_way.values()]
             calls.renew(connection, mine, now + UNDER_WAY_SECONDS)
-        lost = []
+        lost, again = [], []
         for row in calls.cut_off(connection, now if self._is_shared else None):
             desk = self._desks.get(row.expert)
             if desk is None:
                 continue
             if desk.machine.repeatable:
-                calls.mark(connection, row, state=DUE, until=None)
+                again.append(row)
             else:
                 lost.append((row, desk.machine.silent(INTERRUPTED, "the process that called it ended meanwhile")))
+        calls.mark(connection, again, state=DUE, until=None)
         return lost
 
     def _claim(self, connection: Connection) -> tuple[list[PendingCall], list[tuple[Any, ExpertReply]]]:
@@ -235,11 +236,10 @@ class Consultation:
             if desk.free < 1:
                 continue
             rows = calls.to_come(connection, name, desk.free)
-            for row in rows:
-                if not calls.is_waited_for(row, settings):
-                    calls.mark(connection, row, state=NOT_NEEDED, price=0.0, closed=now)
-                    self._has_skipped = True
             wanted = [row for row in rows if calls.is_waited_for(row, settings)]
+            skipped = [row for row in rows if not calls.is_waited_for(row, settings)]
+            calls.mark(connection, skipped, state=NOT_NEEDED, price=0.0, closed=now)
+            self._has_skipped |= bool(skipped)
             affordable = self._affordable(connection, desk, now) if wanted else 0
             over_budget += [
                 (row, desk.machine.silent(OVER_BUDGET, f"{desk.machine.limits.cost_per_day:g} a day are spent", 0.0))
@@ -247,8 +247,7 @@ class Consultation:
             ]
             wanted = wanted[:affordable]
             made = wanted[: desk.pace.take(len(wanted), time.monotonic())]
-            for row in made:
-                calls.mark(connection, row, state=CALLED, until=now + UNDER_WAY_SECONDS)
+            calls.mark(connection, made, state=CALLED, until=now + UNDER_WAY_SECONDS)
             claimed += made
         return calls.read(connection, claimed, settings) if claimed else [], over_budget
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import BindParameter, Connection, bindparam, func, insert, select, update
 
 from sparingly.experts import ExpertReply
 from sparingly.experts.machine_expert import ANSWERED as REPLIED
@@ -29,6 +32,26 @@ if TYPE_CHECKING:
 
 _KEPT = ("seq", "id", "at", "digest", "probabilities")
 """What a new decision does not change in a ticket's row."""
+
+_NUMBERS: BindParameter[Any] = bindparam("numbers", expanding=True)
+_TICKETS = select(tickets).where(tickets.c.seq.in_(_NUMBERS))
+_FEATURES = select(features).where(features.c.ticket.in_(_NUMBERS))
+_DECIDED = update(tickets).where(tickets.c.seq == bindparam("number"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What a call brought, beside the row of its ticket and what was heard of that before."""
+
+    call: Any
+    reply: ExpertReply
+    row: Any
+    symbol: int | None
+    action: int
+    heard: tuple[tuple[int, int | None], ...]
+    """All answers, (number of the expert, symbol or None) in the order asked, this one the last."""
+    is_waited_for: bool
+    is_truth: bool
 
 
 class Hearing:
@@ -53,68 +76,128 @@ class Hearing:
     def _settings(self) -> AgentSettings:
         return self._runtime.store.settings
 
-    def hear(self, call: Any, reply: ExpertReply) -> None:
-        """Take what a call brought; nothing happens if it was taken before."""
-        connection, settings = self._connection, self._settings
-        if calls.has_ended(connection, call):
-            return
-        row = connection.execute(select(tickets).where(tickets.c.seq == call.ticket)).one()
-        symbol = None if reply.label is None else settings.classes.index(reply.label)
-        action = len(settings.classes) + call.number
-        expert = settings.game.expert(action)
-        waited_for = row.status in (CONSULTING, OPEN) and row.action == action
-        is_truth = expert is not None and expert.gold and symbol is not None
-        self.head += 1
-        calls.end(connection, call, reply, symbol, self.head if waited_for and not is_truth else None, self.now)
-        if waited_for and is_truth:
-            said = ticket_lifecycle.meaning(settings.game, settings.classes, action, reply.label)
-            change = ticket_lifecycle.answered(connection, row, said, call.expert, self.now, overrule=True)
-            assert change is not None
-            ticket_lifecycle.write(connection, row, change, self.head, self.now)
-            self._runtime.decider.follow(connection, self.head)
-            return
-        event = {"seq": self.head, "at": self.now, "ticket": row.seq, "action": action, "expert": call.expert}
-        kind, told = (journal.HEARD, symbol) if waited_for else (journal.PAID, None)
-        journal.append(connection, [{**event, "kind": kind, "symbol": told, "label": symbol}])
-        if waited_for:
-            is_refused = self._decide_again(row)
-            self._runtime.decider.commit(self.head)
-            if is_refused:
-                self.head += 1
-                journal.append(
-                    connection, [{"seq": self.head, "at": self.now, "kind": journal.NOT_ASKED, "ticket": row.seq}]
-                )
-                self._runtime.decider.follow(connection, self.head)
+    def hear(self, replies: Sequence[tuple[Any, ExpertReply]]) -> None:
+        """Take what calls brought, in this order; one that was taken before changes nothing.
 
-    def _decide_again(self, row: Any) -> bool:
-        """Write what the strategy decides now; whether it wants a question that the limits forbid."""
-        connection, settings, runtime = self._connection, self._settings, self._runtime
-        data = connection.execute(select(features.c.x).where(features.c.ticket == row.seq)).scalar_one()
-        x = vector(data, settings.shape or (-1,))
-        heard = journal.heard(connection, row.seq, self.head)
-        decision = runtime.decider.hear(x, heard)
-        allowance = QuestionAllowance.at(connection, settings, runtime.spending, self.now)
-        names = [settings.experts[number][0] for number, _ in heard]
+        Those that the strategy can decide on together are read and written together.
+        """
+        while replies:
+            count = _distinct([call.ticket for call, _ in replies])
+            batch, replies = self._read(replies[:count]), replies[count:]
+            while batch:
+                batch = batch[self._hear_first(batch) :]
+
+    def _read(self, replies: Sequence[tuple[Any, ExpertReply]]) -> list[_Reply]:
+        """The replies, about a ticket each, that were not taken before, with what the database has of their tickets."""
+        numbers = [call.ticket for call, _ in replies]
+        rows = {row.seq: row for row in self._connection.execute(_TICKETS, {"numbers": numbers})}
+        asked = calls.of_tickets(self._connection, numbers)
+        settings, found = self._settings, []
+        for call, reply in replies:
+            if any(one.place == call.place and one.closed is not None for one in asked[call.ticket]):
+                continue
+            row, action = rows[call.ticket], len(settings.classes) + call.number
+            symbol = None if reply.label is None else settings.classes.index(reply.label)
+            earlier = [(int(one.number), one.symbol) for one in asked[call.ticket] if one.event is not None]
+            expert = settings.game.expert(action)
+            is_waited_for = row.status in (CONSULTING, OPEN) and row.action == action
+            is_truth = is_waited_for and expert is not None and expert.gold and symbol is not None
+            found.append(
+                _Reply(call, reply, row, symbol, action, (*earlier, (call.number, symbol)), is_waited_for, is_truth)
+            )
+        return found
+
+    def _hear_first(self, batch: Sequence[_Reply]) -> int:
+        """Take the truth, or all before it up to a question that the limits forbid; how many these are."""
+        if batch[0].is_truth:
+            self._learn_truth(batch[0])
+            return 1
+        batch = list(itertools.takewhile(lambda one: not one.is_truth, batch))
+        again, refused = self._decide_again([one for one in batch if one.is_waited_for])
+        if refused is not None:
+            batch = batch[: batch.index(refused) + 1]
+        events = []
+        for seq, one in enumerate(batch, self.head + 1):
+            kind, told = (journal.HEARD, one.symbol) if one.is_waited_for else (journal.PAID, None)
+            event = {"seq": seq, "at": self.now, "ticket": one.row.seq, "action": one.action, "expert": one.call.expert}
+            events.append({**event, "kind": kind, "symbol": told, "label": one.symbol})
+        journal.append(self._connection, events)
+        ended = [(e["seq"] if one.is_waited_for else None, one) for e, one in zip(events, batch, strict=True)]
+        calls.end(self._connection, [(one.call, one.reply, one.symbol, event) for event, one in ended], self.now)
+        self._write(again)
+        self.head += len(batch)
+        self._runtime.decider.commit(self.head)
+        if refused is not None:
+            self._forgo(refused.row.seq)
+        return len(batch)
+
+    def _learn_truth(self, one: _Reply) -> None:
+        """A machine whose answers are the truth ends the ticket as a person would."""
+        connection, settings = self._connection, self._settings
+        self.head += 1
+        calls.end(connection, [(one.call, one.reply, one.symbol, None)], self.now)
+        said = ticket_lifecycle.meaning(settings.game, settings.classes, one.action, one.reply.label)
+        change = ticket_lifecycle.answered(connection, one.row, said, one.call.expert, self.now, overrule=True)
+        assert change is not None
+        ticket_lifecycle.write(connection, one.row, change, self.head, self.now)
+        self._runtime.decider.follow(connection, self.head)
+
+    def _decide_again(self, batch: Sequence[_Reply]) -> tuple[list[dict[str, Any]], _Reply | None]:
+        """The rows of tickets as the strategy decides now, up to one that wants a question which the limits forbid."""
+        if not batch:
+            return [], None
+        settings, runtime = self._settings, self._runtime
+        seen = {o.ticket: o.x for o in self._connection.execute(_FEATURES, {"numbers": [one.row.seq for one in batch]})}
+        vectors = [vector(seen[one.row.seq], settings.shape or (-1,)) for one in batch]
+        allowance = QuestionAllowance.at(self._connection, settings, runtime.spending, self.now)
         question = ticket_lifecycle.labelling_action(settings.game)
-        again = observations.ticket_row(
-            row.seq,
-            row.at,
-            Observation(x, row.id),
-            decision,
-            settings,
-            allowance,
-            question,
-            names,
-            holds=settings.hold and not runtime.decider.strategy.has_learned,
-        )
-        columns = {name: value for name, value in observations.stored(again).items() if name not in _KEPT}
-        columns |= {"expert": None, "until": None}
-        connection.execute(update(tickets).where(tickets.c.seq == row.seq).values(**columns))
-        if again["asks"] and settings.limits.is_paced:
-            runtime.spending.asked[again["action"]] += 1
-        if again["status"] == CONSULTING:
-            calls.add(connection, [{**again, "at": self.now, "place": len(heard)}], settings)
-        return bool(again["wanted"] and again["status"] in (ANNOUNCED, HELD))
+        rows: list[dict[str, Any]] = []
+        decisions = runtime.decider.hear([(x, one.heard) for x, one in zip(vectors, batch, strict=True)])
+        for one, x, decision in zip(batch, vectors, decisions, strict=True):
+            names = [settings.experts[number][0] for number, _ in one.heard]
+            observation = Observation(x, one.row.id)
+            holds = settings.hold and not runtime.decider.strategy.has_learned
+            rows.append(
+                observations.ticket_row(
+                    one.row.seq, one.row.at, observation, decision, settings, allowance, question, names, holds=holds
+                )
+            )
+            if rows[-1]["wanted"] and rows[-1]["status"] in (ANNOUNCED, HELD):
+                return rows, one
+        return rows, None
+
+    def _write(self, again: Sequence[dict[str, Any]]) -> None:
+        """The tickets as they were decided on again, and the calls that they wait for now."""
+        if not again:
+            return
+        kept = [{k: v for k, v in observations.stored(row).items() if k not in _KEPT} for row in again]
+        numbered = [
+            {**row, "expert": None, "until": None, "number": one["seq"]} for row, one in zip(kept, again, strict=True)
+        ]
+        self._connection.execute(_DECIDED, numbered)
+        settings = self._settings
+        if settings.limits.is_paced:
+            for row in again:
+                self._runtime.spending.asked[row["action"]] += bool(row["asks"])
+        due = [row for row in again if row["status"] == CONSULTING]
+        later = [{**row, "at": self.now, "place": len(json.loads(row["asked"])) - 1} for row in due]
+        calls.add(self._connection, later, settings)
+
+    def _forgo(self, ticket: int) -> None:
+        """The strategy is told that its question was not asked."""
+        self.head += 1
+        event = {"seq": self.head, "at": self.now, "kind": journal.NOT_ASKED, "ticket": ticket}
+        journal.append(self._connection, [event])
+        self._runtime.decider.follow(self._connection, self.head)
+
+
+def _distinct(numbers: Sequence[int]) -> int:
+    """How many of the first numbers there are before one comes again.
+
+    >>> _distinct([3, 5, 3, 4])
+    2
+    """
+    return next((i for i, number in enumerate(numbers) if number in numbers[:i]), len(numbers))
 
 
 def hear_calls(runtime: AgentRuntime, replies: Sequence[tuple[Any, ExpertReply]], connection: Connection) -> None:
@@ -122,8 +205,7 @@ def hear_calls(runtime: AgentRuntime, replies: Sequence[tuple[Any, ExpertReply]]
     head = runtime.store.head(connection)
     runtime.decider.follow(connection, head)
     hearing = Hearing(runtime, connection, head)
-    for call, reply in replies:
-        hearing.hear(call, reply)
+    hearing.hear(replies)
 
 
 def hear_person(runtime: AgentRuntime, ticket_id: str, label: Any, expert: str | None, audit: AuditLine | None) -> bool:

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Dialect, Table, and_, func, or_, select
+from sqlalchemy import Connection, Dialect, Table, and_, bindparam, func, or_, select
 
 from sparingly.live.agent.features import Vector
 from sparingly.live.store.migrations import meta
@@ -77,6 +77,13 @@ _EVENTS = select(
 ).outerjoin(observations, observations.c.ticket == journal.c.ticket)
 
 
+_HEARD = (
+    select(calls.c.ticket, calls.c.number, calls.c.symbol, calls.c.event)
+    .where(and_(calls.c.ticket.in_(bindparam("numbers", expanding=True)), calls.c.event.is_not(None)))
+    .order_by(calls.c.ticket, calls.c.place)
+)
+
+
 def append(connection: Connection, events: Sequence[Mapping[str, Any]]) -> None:
     """Write events, whose numbers the caller has chosen from the head on."""
     columns = {"action": None, "symbol": None, "label": None, "voids": None, "expert": None}
@@ -86,7 +93,7 @@ def append(connection: Connection, events: Sequence[Mapping[str, Any]]) -> None:
 def events(connection: Connection, after: int, upto: int) -> list[Event]:
     """The next events for a learner, in order, at most a chunk of them."""
     found = _EVENTS.where(and_(journal.c.seq > after, journal.c.seq <= upto)).order_by(journal.c.seq).limit(CHUNK)
-    return [_completed(connection, Event(*row)) for row in connection.execute(found).all()]
+    return _completed_all(connection, connection.execute(found).all())
 
 
 def taught_labels(connection: Connection, after: int, upto: int) -> list[Event]:
@@ -105,8 +112,7 @@ def teaching(connection: Connection, after: int, upto: int) -> list[Event]:
     """The answers and corrections among the events, labels nobody was asked for, and classes that were added."""
     tells = or_(journal.c.symbol.is_not(None), journal.c.kind.in_([TAUGHT, CLASS_ADDED, COSTS_SET, NOT_ASKED]))
     within = and_(journal.c.seq > after, journal.c.seq <= upto, tells)
-    found = connection.execute(_EVENTS.where(within).order_by(journal.c.seq)).all()
-    return [_completed(connection, Event(*row)) for row in found]
+    return _completed_all(connection, connection.execute(_EVENTS.where(within).order_by(journal.c.seq)).all())
 
 
 def count_observed(connection: Connection, after: int, upto: int) -> int:
@@ -141,10 +147,28 @@ def changed_costs(connection: Connection) -> dict[int, tuple[tuple[float, ...], 
     return {} if value is None else {int(seq): tuple(map(tuple, costs)) for seq, costs in json.loads(value)}
 
 
-def heard(connection: Connection, ticket: int, upto: int) -> tuple[tuple[int, int | None], ...]:
-    """What was heard of a ticket up to an event, in order: (number of the expert, symbol or None)."""
-    found = select(calls.c.number, calls.c.symbol).where(and_(calls.c.ticket == ticket, calls.c.event <= upto))
-    return tuple((int(number), symbol) for number, symbol in connection.execute(found.order_by(calls.c.place)))
+def _heard(connection: Connection, found: Sequence[Event]) -> dict[int, tuple[tuple[int, int | None], ...]]:
+    """What was heard of a ticket up to each event that is an answer, by event."""
+    events = [event for event in found if event.kind == HEARD]
+    if not events:
+        return {}
+    rows = connection.execute(_HEARD, {"numbers": [event.ticket for event in events]}).all()
+    by_ticket: dict[int, list[Any]] = {}
+    for row in rows:
+        by_ticket.setdefault(row.ticket, []).append(row)
+    return {
+        event.seq: tuple((int(r.number), r.symbol) for r in by_ticket[event.ticket] if r.event <= event.seq)
+        for event in events
+    }
+
+
+def _completed_all(connection: Connection, rows: Sequence[Any]) -> list[Event]:
+    events = [Event(*row) for row in rows]
+    heard = _heard(connection, events)
+    return [
+        replace(event, heard=heard[event.seq]) if event.kind == HEARD else _completed(connection, event)
+        for event in events
+    ]
 
 
 def _completed(connection: Connection, event: Event) -> Event:
@@ -152,8 +176,6 @@ def _completed(connection: Connection, event: Event) -> Event:
         return replace(event, new_class=added_classes(connection)[event.seq])
     if event.kind == COSTS_SET:
         return replace(event, new_costs=changed_costs(connection)[event.seq])
-    if event.kind == HEARD:
-        return replace(event, heard=heard(connection, event.ticket, event.seq))
     if event.kind != TAUGHT:
         return event
     told = select(taught.c.x, taught.c.label).where(taught.c.event == event.seq).order_by(taught.c.place)

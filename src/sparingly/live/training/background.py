@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from sparingly.live.training.decider import (
     EVERY,
     Decider,
     FollowingDecider,
+    HeardItem,
     InlineDecider,
     Learner,
     Make,
@@ -90,8 +91,8 @@ class BackgroundDecider:
     def decide(self, X: Sequence[Vector]) -> list[Decision]:
         return self._follower.decide(X)
 
-    def hear(self, x: Vector, heard: Sequence[tuple[int, int | None]]) -> Decision:
-        return self._follower.hear(x, heard)
+    def hear(self, items: Sequence[HeardItem]) -> Iterator[Decision]:
+        return self._follower.hear(items)
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self._follower.scores(X)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
@@ -36,6 +37,9 @@ BLOCK = 1024
 """The most observations that are assessed together, so that memory stays small."""
 
 Make = Callable[[], Strategy]
+
+HeardItem = tuple[Vector, Sequence[tuple[int, int | None]]]
+"""An observation and answers to it that may be wrong: (number of the expert, symbol or None), in the order asked."""
 
 
 class Learner:
@@ -106,21 +110,25 @@ class Learner:
         with one_thread():
             self.strategy.learn(x, action, self.strategy.game.symbols(action)[symbol])
 
-    def hear(self, x: Vector, heard: Sequence[tuple[int, int | None]]) -> Decision:
-        """Learn the last of the answers to an observation, if one came, and decide again with all of them.
+    def hear(self, items: Sequence[HeardItem]) -> Iterator[Decision]:
+        """For each item learn the last of the answers, if one came, and decide again with all of them, in this order.
 
-        They are (number of the expert, symbol or None), in the order asked.
+        The items are assessed together; whoever stops asking for decisions leaves the later items as they were.
         """
         game = self.strategy.game
-        asked = [game.n_outcomes + number for number, _ in heard]
-        if heard[-1][1] is not None:
-            self.learn(x, asked[-1], heard[-1][1])
-        told = [
-            (action, None if said is None else game.symbols(action)[said])
-            for action, (_, said) in zip(asked, heard, strict=True)
-        ]
         with one_thread():
-            return self.strategy.decide(self.strategy.assess(x[None]), 0, told)
+            assessment = self.strategy.assess(np.stack([x for x, _ in items]))
+        for row, (x, heard) in enumerate(items):
+            asked = [game.n_outcomes + number for number, _ in heard]
+            if heard[-1][1] is not None:
+                self.learn(x, asked[-1], heard[-1][1])
+            told = [
+                (action, None if said is None else game.symbols(action)[said])
+                for action, (_, said) in zip(asked, heard, strict=True)
+            ]
+            with one_thread():
+                decision = self.strategy.decide(assessment, row, told)
+            yield decision
 
     def teach(self, event: Event) -> None:
         """Learn what an event tells, with one training."""
@@ -140,36 +148,31 @@ class Learner:
             self.strategy.set_costs(costs)
 
     def _see(self, events: Sequence[Event]) -> None:
-        waiting: list[Vector] = []
-        for event in events:
-            if event.x == NO_FEATURES:
-                continue
-            if event.kind == journal.OBSERVED:
-                waiting.append(self._features(event))
-            elif event.teaches:
-                self.decide(waiting, replayed=True)
-                waiting = []
-                assert event.action is not None
-                assert event.symbol is not None
-                self.learn(self._features(event), event.action, event.symbol)
-            elif event.kind in (journal.TAUGHT, journal.HEARD, journal.NOT_ASKED):
-                self.decide(waiting, replayed=True)
-                waiting = []
-                if event.kind == journal.TAUGHT:
-                    self.teach(event)
-                elif event.kind == journal.NOT_ASKED:
-                    self.strategy.forgo(self._features(event))
-                else:
-                    self.hear(self._features(event), event.heard)
-            elif event.new_class is not None:
-                self.decide(waiting, replayed=True)
-                waiting = []
-                self.add_class(*event.new_class)
-            elif event.new_costs is not None:
-                self.decide(waiting, replayed=True)
-                waiting = []
-                self.set_costs(event.new_costs)
-        self.decide(waiting, replayed=True)
+        there = (event for event in events if event.x != NO_FEATURES)
+        for kind, same in itertools.groupby(there, lambda event: event.kind):
+            run = list(same)
+            if kind == journal.OBSERVED:
+                self.decide([self._features(event) for event in run], replayed=True)
+            elif kind == journal.HEARD:
+                for _ in self.hear([(self._features(event), event.heard) for event in run]):
+                    pass
+            else:
+                for event in run:
+                    self._see_one(event)
+
+    def _see_one(self, event: Event) -> None:
+        if event.teaches:
+            assert event.action is not None
+            assert event.symbol is not None
+            self.learn(self._features(event), event.action, event.symbol)
+        elif event.kind == journal.TAUGHT:
+            self.teach(event)
+        elif event.kind == journal.NOT_ASKED:
+            self.strategy.forgo(self._features(event))
+        elif event.new_class is not None:
+            self.add_class(*event.new_class)
+        elif event.new_costs is not None:
+            self.set_costs(event.new_costs)
 
     def _features(self, event: Event) -> Vector:
         if event.x is None:
@@ -194,8 +197,8 @@ class Decider(Protocol):
     def decide(self, X: Sequence[Vector]) -> list[Decision]:
         """Decide on the observations that will be written next, in this order; `commit` or `rollback` comes after."""
 
-    def hear(self, x: Vector, heard: Sequence[tuple[int, int | None]]) -> Decision:
-        """Decide again once answers were heard, or did not come; `commit` or `rollback` comes after."""
+    def hear(self, items: Sequence[HeardItem]) -> Iterator[Decision]:
+        """Decide again once answers came, or did not, one after the other; `commit` or `rollback` comes after."""
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         """How likely each class is held to be, `[block, class]`; changes nothing."""
@@ -252,9 +255,9 @@ class InlineDecider:
         self._seconds += time.perf_counter() - began
         return decisions
 
-    def hear(self, x: Vector, heard: Sequence[tuple[int, int | None]]) -> Decision:
+    def hear(self, items: Sequence[HeardItem]) -> Iterator[Decision]:
         assert self._learner is not None
-        return self._learner.hear(x, heard)
+        return self._learner.hear(items)
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self.strategy.scores(np.stack(X))
@@ -340,9 +343,9 @@ class FollowingDecider:
         assert self._strategy is not None
         return Learner(self._strategy).decide(X)
 
-    def hear(self, x: Vector, heard: Sequence[tuple[int, int | None]]) -> Decision:
+    def hear(self, items: Sequence[HeardItem]) -> Iterator[Decision]:
         assert self._strategy is not None
-        return Learner(self._strategy).hear(x, heard)
+        return Learner(self._strategy).hear(items)
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self.strategy.scores(np.stack(X))
@@ -396,8 +399,8 @@ class SharedDecider:
     def decide(self, X: Sequence[Vector]) -> list[Decision]:
         return self._current.decide(X)
 
-    def hear(self, x: Vector, heard: Sequence[tuple[int, int | None]]) -> Decision:
-        return self._current.hear(x, heard)
+    def hear(self, items: Sequence[HeardItem]) -> Iterator[Decision]:
+        return self._current.hear(items)
 
     def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
         return self._current.scores(X)
