@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, and_, exists, func, or_, select, update
+from sqlalchemy import BindParameter, Connection, Select, and_, bindparam, exists, func, or_, select, update
 
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError, ConflictError
@@ -29,24 +30,36 @@ def offered(
 
     Never one of which the expert has said something before, and no question to another person alone.
     """
-    query = select(tickets).where(tickets.c.status == OPEN).order_by(tickets.c.seq)
-    if expert is not None:
-        passed = exists().where(and_(passes.c.ticket == tickets.c.seq, passes.c.expert == expert))
-        free = or_(tickets.c.until.is_(None), tickets.c.until < now, tickets.c.expert == expert)
-        own = and_(tickets.c.expert == expert, tickets.c.until >= now)
-        heard = exists().where(and_(calls.c.ticket == tickets.c.seq, calls.c.detail == expert))
-        said = exists().where(
-            and_(
-                opinion_table.c.ticket == tickets.c.seq,
-                opinion_table.c.expert == expert,
-                opinion_table.c.label.is_not(None),
-                opinion_table.c.place > 0,
-            )
+    if expert is None:
+        query = select(tickets).where(tickets.c.status == OPEN).order_by(tickets.c.seq)
+        return list(connection.execute(query.limit(limit)))
+    to_others = [] if settings is None else settings.questions_to_others(expert)
+    given = {"person": expert, "now": now, "to_others": to_others} | ({} if limit is None else {"most": limit})
+    return list(connection.execute(_open_to(limit is not None), given))
+
+
+@cache
+def _open_to(limited: bool) -> Select[Any]:
+    """The open questions that the `person` may have; made once, for every question that anyone asks for."""
+    person: BindParameter[str] = bindparam("person")
+    now: BindParameter[float] = bindparam("now")
+    passed = exists().where(and_(passes.c.ticket == tickets.c.seq, passes.c.expert == person))
+    free = or_(tickets.c.until.is_(None), tickets.c.until < now, tickets.c.expert == person)
+    own = and_(tickets.c.expert == person, tickets.c.until >= now)
+    heard = exists().where(and_(calls.c.ticket == tickets.c.seq, calls.c.detail == person))
+    said = exists().where(
+        and_(
+            opinion_table.c.ticket == tickets.c.seq,
+            opinion_table.c.expert == person,
+            opinion_table.c.label.is_not(None),
+            opinion_table.c.place > 0,
         )
-        to_others = [] if settings is None else settings.questions_to_others(expert)
-        may = and_(free, ~passed, ~heard, ~said, tickets.c.action.not_in(to_others))
-        query = query.where(may).order_by(None).order_by(own.desc().nulls_last(), tickets.c.seq)
-    return list(connection.execute(query.limit(limit)))
+    )
+    to_others: BindParameter[Any] = bindparam("to_others", expanding=True)
+    may = and_(tickets.c.status == OPEN, free, ~passed, ~heard, ~said, tickets.c.action.not_in(to_others))
+    query = select(tickets).where(may).order_by(own.desc().nulls_last(), tickets.c.seq)
+    most: BindParameter[int] = bindparam("most")
+    return query.limit(most) if limited else query
 
 
 def lend(

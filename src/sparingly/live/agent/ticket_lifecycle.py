@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
 
 from sparingly.games import Game
 from sparingly.live.agent.errors import AgentError, ConflictError, UnknownTicketError, is_storable, shortened
@@ -42,11 +42,14 @@ class Change:
     columns: Mapping[str, Any]
 
 
+_BY_ID = select(tickets).where(tickets.c.id == bindparam("name"))
+
+
 def find(connection: Connection, ticket_id: str) -> Any:
     """The row of a ticket."""
     row = None
     if is_storable(ticket_id):
-        row = connection.execute(select(tickets).where(tickets.c.id == str(ticket_id))).first()
+        row = connection.execute(_BY_ID, {"name": str(ticket_id)}).first()
     if row is None:
         raise UnknownTicketError(f"there is no ticket {shortened(ticket_id)}")
     return row

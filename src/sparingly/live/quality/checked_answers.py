@@ -5,10 +5,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, insert, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    func,
+    insert,
+    literal,
+    select,
+    union_all,
+    update,
+)
 
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.ticket_records import ANSWERED
@@ -52,15 +68,23 @@ def tally_of(connection: Connection, expert: str) -> Tally:
 def tallies(connection: Connection, expert: str | None = None) -> dict[str, Tally]:
     """What is known of everyone's answers, or of one person's, since their answers count."""
     found: dict[str, Tally] = defaultdict(Tally)
-    for what, query, who, when in _queries():
-        counted = query.outerjoin(team, team.c.expert == who).where(
-            and_(who.is_not(None), when > func.coalesce(team.c.since, 0.0))
-        )
-        if expert is not None:
-            counted = counted.where(who == expert)
-        for name, right, number in connection.execute(counted.group_by(who, query.selected_columns[1])):
-            found[str(name)].count(what, bool(right), int(number))
+    given = {} if expert is None else {"person": expert}
+    for what, name, right, number in connection.execute(_checks(expert is not None), given):
+        found[str(name)].count(what, bool(right), int(number))
     return dict(found)
+
+
+@cache
+def _checks(of_one: bool) -> CompoundSelect[Any]:
+    """All kinds of checks in one query, of the `person` or of everyone; made once, since that takes longer than it."""
+    parts = []
+    for what, query, who, when in _queries():
+        counted = query.add_columns(literal(what)).outerjoin(team, team.c.expert == who)
+        counted = counted.where(and_(who.is_not(None), when > func.coalesce(team.c.since, 0.0)))
+        counted = counted.where(who == bindparam("person")) if of_one else counted
+        name, right, number, kind = counted.selected_columns
+        parts.append(counted.with_only_columns(kind, name, right, number).group_by(name, right))
+    return union_all(*parts)
 
 
 def _queries() -> Iterator[tuple[str, Select[Any], ColumnElement[Any], ColumnElement[Any]]]:
@@ -88,18 +112,10 @@ def held_likely(
     Or those of all the `others`. With `alone` only where nobody else was heard before the person was asked: where an
     answer of a machine has led to the question, what the model held likely before it is too much.
     """
-    o, t = opinions.c, tickets.c
     since = connection.execute(select(team.c.since).where(team.c.expert == expert)).scalar() or 0.0
-    first, second = (t.expert != expert, o.expert != expert) if others else (t.expert == expert, o.expert == expert)
-    own = sole_answers(t.label, t.probabilities, t.closed).where(and_(first, t.asks, t.closed > since))
-    given = select(o.label, t.probabilities, o.closed).select_from(opinions.join(tickets, t.seq == o.ticket))
-    given = given.where(and_(second, o.reason != KNOWN, o.closed > since))
-    if alone:
-        heard = exists().where(calls.c.ticket == t.seq)
-        own, given = own.where(~heard), given.where(~heard)
     rows: list[Any] = []
-    for query, when in ((own, t.closed), (given, o.closed)):
-        rows += connection.execute(query.order_by(when.desc()).limit(limit)).all()
+    for query in _answers(others, alone):
+        rows += connection.execute(query, {"person": expert, "since": since, "most": limit}).all()
     rows.sort(key=lambda row: -row[2])
     said, squares = [], []
     for label, kept, _ in rows[:limit]:
@@ -110,6 +126,22 @@ def held_likely(
             said.append(float(shares[label]))
             squares.append(float(shares @ shares))
     return said, squares
+
+
+@cache
+def _answers(others: bool, alone: bool) -> tuple[Select[Any], Select[Any]]:
+    """First answers and opinions, the last ones first: the class, the probabilities before, and when."""
+    o, t = opinions.c, tickets.c
+    person: BindParameter[str] = bindparam("person")
+    first, second = (t.expert != person, o.expert != person) if others else (t.expert == person, o.expert == person)
+    own = sole_answers(t.label, t.probabilities, t.closed).where(and_(first, t.asks, t.closed > bindparam("since")))
+    given = select(o.label, t.probabilities, o.closed).select_from(opinions.join(tickets, t.seq == o.ticket))
+    given = given.where(and_(second, o.reason != KNOWN, o.closed > bindparam("since")))
+    if alone:
+        heard = exists().where(calls.c.ticket == t.seq)
+        own, given = own.where(~heard), given.where(~heard)
+    most: BindParameter[int] = bindparam("most")
+    return own.order_by(t.closed.desc()).limit(most), given.order_by(o.closed.desc()).limit(most)
 
 
 def look_at(connection: Connection, settings: AgentSettings, expert: str, answers: int, now: float) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, delete, exists, insert, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, insert, select, update
 
 from sparingly.live.agent import ticket_lifecycle
 from sparingly.live.agent.agent_settings import AgentSettings
@@ -20,10 +20,12 @@ price, or that to a planted item; `THIRD` settles a disagreement."""
 
 SETTLED = "settled"
 
+_OF_TICKET = select(opinions).where(opinions.c.ticket == bindparam("number")).order_by(opinions.c.place)
+
 
 def of_ticket(connection: Connection, ticket: int) -> list[Any]:
     """What people said, or are asked, of a ticket, in order."""
-    return list(connection.execute(select(opinions).where(opinions.c.ticket == ticket).order_by(opinions.c.place)))
+    return list(connection.execute(_OF_TICKET, {"number": ticket}))
 
 
 def sole_answers(*columns: Any) -> Select[Any]:

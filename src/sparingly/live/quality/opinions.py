@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import ConflictError
@@ -33,6 +48,7 @@ from sparingly.live.store import journal
 from sparingly.live.store.tables import opinions, passes, team, tickets
 
 _OTHERS = opinions.alias("others")
+_TICKET = select(tickets).where(tickets.c.seq == bindparam("number"))
 
 
 def is_stopped(connection: Connection, expert: str) -> bool:
@@ -42,18 +58,29 @@ def is_stopped(connection: Connection, expert: str) -> bool:
 
 def offered(connection: Connection, expert: str, limit: int | None, now: float) -> tuple[list[Any], list[Any]]:
     """The opinions that a person may give: those that are leased to them, and others, never on an own answer."""
+    given = {"person": expert, "now": now} | ({} if limit is None else {"most": limit})
+    leased, others = _offers(limit is not None)
+    mine = connection.execute(leased, given).all()
+    return [one for one in mine if one.status in (ANSWERED, PLANTED)], list(connection.execute(others, given))
+
+
+@cache
+def _offers(limited: bool) -> tuple[Select[Any], Select[Any]]:
+    """The opinions that are leased to the `person`, and those that they may have; made once, for every question."""
+    person: BindParameter[str] = bindparam("person")
+    now: BindParameter[float] = bindparam("now")
     waits = select(opinions, tickets.c.status).join(tickets, tickets.c.seq == opinions.c.ticket)
     waits = waits.where(and_(opinions.c.closed.is_(None), tickets.c.erased.is_(None)))
-    own = waits.where(and_(opinions.c.expert == expert, opinions.c.until >= now))
-    mine = list(connection.execute(own.order_by(opinions.c.ticket).limit(limit)))
-    said = exists().where(and_(_OTHERS.c.ticket == opinions.c.ticket, _OTHERS.c.expert == expert))
-    passed = exists().where(and_(passes.c.ticket == opinions.c.ticket, passes.c.expert == expert))
+    own = waits.where(and_(opinions.c.expert == person, opinions.c.until >= now)).order_by(opinions.c.ticket)
+    said = exists().where(and_(_OTHERS.c.ticket == opinions.c.ticket, _OTHERS.c.expert == person))
+    passed = exists().where(and_(passes.c.ticket == opinions.c.ticket, passes.c.expert == person))
     free = or_(opinions.c.until.is_(None), opinions.c.until < now)
-    other = or_(tickets.c.expert.is_(None), tickets.c.expert != expert)
-    given_up = and_(opinions.c.expert == expert, opinions.c.until < now)
+    other = or_(tickets.c.expert.is_(None), tickets.c.expert != person)
+    given_up = and_(opinions.c.expert == person, opinions.c.until < now)
     may = and_(opinions.c.reason != KNOWN, tickets.c.status == ANSWERED, free, other, ~passed, or_(~said, given_up))
-    found = connection.execute(waits.where(may).order_by(opinions.c.ticket, opinions.c.place).limit(limit))
-    return [one for one in mine if one.status in (ANSWERED, PLANTED)], list(found)
+    found = waits.where(may).order_by(opinions.c.ticket, opinions.c.place)
+    most: BindParameter[int] = bindparam("most")
+    return (own.limit(most), found.limit(most)) if limited else (own, found)
 
 
 def unanswered_plant(connection: Connection, expert: str, besides: Sequence[int]) -> int | None:
@@ -66,10 +93,16 @@ def unanswered_plant(connection: Connection, expert: str, besides: Sequence[int]
 
 def answers_given(connection: Connection, expert: str) -> int:
     """How many answers of a person are there: first ones that stand, and those of all other kinds."""
-    alone = sole_answers(func.count()).select_from(tickets).where(tickets.c.expert == expert)
-    said = and_(opinions.c.expert == expert, opinions.c.label.is_not(None))
+    return int(connection.execute(_given(), {"person": expert}).scalar_one())
+
+
+@cache
+def _given() -> Select[Any]:
+    person: BindParameter[str] = bindparam("person")
+    alone = sole_answers(func.count()).select_from(tickets).where(tickets.c.expert == person)
+    said = and_(opinions.c.expert == person, opinions.c.label.is_not(None))
     other = select(func.count()).select_from(opinions).where(said)
-    return sum(int(connection.execute(count).scalar_one()) for count in (alone, other))
+    return select(alone.scalar_subquery() + other.scalar_subquery())
 
 
 def queue(
@@ -115,7 +148,7 @@ def _plant_among(
 
 def as_ticket(connection: Connection, opinion: Any, shown: Mapping[str, Any] | None = None) -> Any:
     """The row of the ticket that an opinion is about, with the opinion's place and lease."""
-    row = connection.execute(select(tickets).where(tickets.c.seq == opinion.ticket)).one()
+    row = connection.execute(_TICKET, {"number": opinion.ticket}).one()
     lease = {"expert": opinion.expert, "until": opinion.until, "opinion": opinion.place}
     return SimpleNamespace(**{**row._mapping, **lease, **(shown or {})})
 
