@@ -117,11 +117,11 @@ def _told(done: SimulatedDayResult, count: int) -> list[str]:
         f"{done.right / count:.1%} of the messages have the right class in the end",
     ]
     for one in done.people:
-        right = (
-            ""
-            if one.accuracy is None
-            else (f", right {one.accuracy:.0%} ({one.accuracy_low:.0%} to {one.accuracy_high:.0%})")
-        )
+        right = ""
+        if one.accuracy is not None:
+            right = f", right {one.accuracy:.0%} ({one.accuracy_low:.0%} to {one.accuracy_high:.0%})"
+        elif one.model_accuracy is not None:
+            right = f", right about {one.model_accuracy:.0%} ({one.model_low:.0%} to {one.model_high:.0%})"
         lines.append(f"{one.expert:>20} {one.cost:>10.2f}  {one.answers} answers{right}")
     lines.append(f"{'not answered':>20} {done.unanswered:>10.2f}")
     sums = f"{sum(done.bill.values()):.2f}"

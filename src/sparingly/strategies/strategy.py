@@ -399,6 +399,10 @@ class Strategy(abc.ABC):
         """The changes that it has noticed: the round of each, and the expert's name if one got worse."""
         return []
 
+    def reliability(self) -> dict[str, tuple[float, float, float]]:
+        """How often each expert who may be wrong is right, by name: an estimate and a 95 % interval, if it has one."""
+        return {}
+
     def freeze(self) -> Self:
         """Leave every update that falls due to another copy; this one goes on deciding and keeping symbols."""
         self._frozen = True

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import sparingly as sp
+from sparingly.experts import ExpertReply
 from sparingly.live.agent.errors import AgentError, ConflictError
+from sparingly.live.consultation import calls
+from sparingly.live.consultation.heard_answers import hear_calls
 from sparingly.live.store.integrity_check import check
 from tests.experts.small_model import small_model
 from tests.live.consultation.team import CLASSES, HUMAN, Model, make, observe, stream
@@ -69,6 +72,10 @@ def test_a_ticket_tells_its_way_and_the_bill_adds_up(played):
     assert stats.questions_cost == pytest.approx(sum(stats.bill.values()))
     assert (stats.questions, stats.consulting, stats.always_asking) == (asked_human, 0, 60.0)
     assert agent.over_time(5)[-1].questions_cost == pytest.approx(stats.questions_cost)
+    gpt = next(one for one in agent.people() if one.expert == "gpt")
+    assert (gpt.kind, gpt.answers, gpt.cost) == ("machine", len(model.calls), pytest.approx(stats.bill["gpt"]))
+    assert gpt.model_low < gpt.model_accuracy < gpt.model_high
+    assert gpt.model_low < 0.8 < gpt.model_high
     assert agent.observe([0, 0, 0, 0], id="new", payload={"i": 0}).status in ("consulting", "open", "announced")
     agent.withdraw("new")
 
@@ -86,6 +93,40 @@ def test_the_journal_replays_bit_for_bit(played):
     assert len(model.calls) == calls
     again.close()
     assert check(path).ok
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_open": 3}])
+def test_replies_that_are_taken_together_are_decided_on_as_one_by_one(tmp_path, limits):
+    X, y, said = stream(40)
+    states, ways = [], []
+    for size in (1, 7):
+        path = tmp_path / f"{size}.db"
+        make(path, [sp.FunctionExpert("gpt", Model(said), price=0.01), HUMAN], **limits).close()
+        agent = sp.Agent.open(path)  # without its expert: calls wait
+        for start in (0, 20):
+            tickets = observe(agent, X[start : start + 20], start)
+            hear_waiting(agent, size, lambda name: said[int(name[1:])])
+            for ticket in tickets:
+                if agent.ticket(ticket.id).status == "open":
+                    agent.answer(ticket.id, y[int(ticket.id[1:])], expert="anna")
+        states.append(learner_state(agent))
+        ways.append([(entry.status, entry.label, entry.why, entry.asked, entry.paid) for entry in agent.history()])
+        agent.close()
+    assert ways[0] == ways[1]
+    assert states[0] == states[1]
+    assert {status for status, *_ in ways[0]} == {"announced", "answered"}
+
+
+def hear_waiting(agent, size, say):
+    """Let the expert reply to all calls that are due, so many in one transaction."""
+    runtime = agent._runtime
+    with runtime.reading() as connection:
+        due = calls.read(connection, calls.to_come(connection, "gpt", 100), runtime.store.settings)
+    replies = [(call, ExpertReply(say(call.inquiry.id), 0.01, "answered")) for call in due]
+    for start in range(0, len(replies), size):
+        with runtime.lock, runtime.writing() as connection:
+            hear_calls(runtime, replies[start : start + size], connection)
+            hear_calls(runtime, replies[start : start + size], connection)  # a second time changes nothing
 
 
 def test_a_slow_expert_blocks_nothing_and_people_see_only_what_is_theirs(tmp_path):
@@ -254,7 +295,7 @@ def test_calls_wait_for_an_agent_that_is_opened_without_its_experts(tmp_path):
 def test_a_call_that_was_cut_off_is_not_paid_twice_unless_that_is_free(tmp_path):
     """As after a kill: the database says that the call was made, and nobody knows what came."""
     X, _, said = stream(2)
-    for repeatable, calls, state in ((False, 0, "interrupted"), (True, 2, "answered")):
+    for repeatable, made, state in ((False, 0, "interrupted"), (True, 2, "answered")):
         path = tmp_path / f"{repeatable}.db"
         model = Model(said)
         gpt = sp.FunctionExpert("gpt", model, price=0.01, repeatable=repeatable)
@@ -267,7 +308,7 @@ def test_a_call_that_was_cut_off_is_not_paid_twice_unless_that_is_free(tmp_path)
         connection.close()
         agent = sp.Agent.open(path, experts=[gpt])
         until(lambda agent=agent: agent.stats().consulting == 0)
-        assert (len(model.calls), agent.calls("i0")[0].state) == (calls, state)
+        assert (len(model.calls), agent.calls("i0")[0].state) == (made, state)
         assert agent.stats().bill["gpt"] == pytest.approx(0.02)
         agent.close()
 

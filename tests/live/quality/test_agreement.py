@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparingly.live.quality.agreement import Rating, _alpha, _fleiss, agreement
+from sparingly.live.quality.agreement import Rating, _alpha, agreement, fleiss_kappa
 
 
 def test_fleiss_kappa_is_that_of_the_textbook():
@@ -24,8 +24,7 @@ def test_fleiss_kappa_is_that_of_the_textbook():
             [0, 2, 2, 3, 7],
         ]
     )
-    items = [{str(i): int(c) for i, c in enumerate(np.repeat(np.arange(5), row))} for row in counts]
-    assert _fleiss(items) == pytest.approx(0.210, abs=5e-4)
+    assert fleiss_kappa(counts) == pytest.approx(0.210, abs=5e-4)
 
 
 def test_alpha_is_that_of_its_author():

@@ -143,6 +143,11 @@ class AgentRuntime:
         strategy = None if self._decider is None else self._decider.current
         return [] if strategy is None else self.queries.times_of(strategy.noticed())
 
+    def reliability(self) -> dict[str, tuple[float, float, float]]:
+        """How often each expert who may be wrong is right, and an interval, by what the strategy has learned."""
+        strategy = None if self._decider is None else self._decider.current
+        return {} if strategy is None else strategy.reliability()
+
     def rollback_decider(self) -> None:
         """A transaction with decisions has failed."""
         if self._decider is not None and not self.is_closed:

@@ -45,6 +45,8 @@ class SimulatedTeam:
         The shares of answers that are given twice, and of questions that are planted items.
     planted
         How many items are planted, copies of some of the stream.
+    hand
+        How many questions a person takes at a time.
     """
 
     wrong: tuple[float, ...] = (0.03, 0.03, 0.4)
@@ -55,6 +57,7 @@ class SimulatedTeam:
     second_opinions: float = 0.1
     known_answers: float = 0.05
     planted: int = 100
+    hand: int = 5
 
     @property
     def names(self) -> list[str]:
@@ -203,7 +206,7 @@ def _people(
     for name, wrong in zip(team.names, team.wrong, strict=True):
         secret = here.tokens.create(name, EXPERT)[1]
         chance = random.Random(f"{seed} {name}")
-        given = (Client(url, secret, agent=AGENT), wrong, team.thinking, chance, stream.classes, day)
+        given = (Client(url, secret, agent=AGENT), wrong, team, chance, stream.classes, day)
         workers.append(threading.Thread(target=_person, args=given, daemon=True))
     for worker in workers:
         worker.start()
@@ -216,17 +219,19 @@ def _people(
 
 
 def _person(
-    client: Client, wrong: float, thinking: float, chance: random.Random, classes: Sequence[str], day: _Day
+    client: Client, wrong: float, team: SimulatedTeam, chance: random.Random, classes: Sequence[str], day: _Day
 ) -> None:
-    """One person: take a question, think, answer."""
+    """One person: take some questions, think about each, answer."""
     with client:
         while not day.over.is_set():
             try:
-                found = client.questions()
+                found = client.questions(limit=team.hand)
             except AgentError:
                 continue
-            day.over.wait(chance.expovariate(1 / thinking) if found else 0.1)
+            if not found:
+                day.over.wait(0.2)
             for question in found:
+                day.over.wait(chance.expovariate(1 / team.thinking))
                 right = day.truth[question.id]
                 label = chance.choice([c for c in classes if c != right]) if chance.random() < wrong else right
                 with contextlib.suppress(ConflictError):
@@ -237,14 +242,19 @@ def _settle(agent: Agent, day: _Day, deadline: float) -> None:
     """An admin settles what three people disagree on, until nothing is open any more."""
     while time.monotonic() < deadline:
         waiting = agent.team.disagreements(limit=200)
-        stuck = agent.people() and all(one.stopped is not None for one in agent.people() if one.kind == "person")
         for one in waiting:
-            if one.state == "admin" or stuck:
+            if one.state == "admin" or _nobody_is_left(agent):
                 agent.adjudicate(one.ticket, day.truth[one.ticket], expert="admin")
-        told = agent.stats()
-        if not told.open and not told.consulting and not waiting:
-            return
-        time.sleep(0.3)
+        if not waiting:
+            told = agent.stats()
+            if not told.open and not told.consulting:
+                return
+        time.sleep(0.5)
+
+
+def _nobody_is_left(agent: Agent) -> bool:
+    """Whether everyone who has answered gets no questions any more."""
+    return all(one.stopped is not None for one in agent.people() if one.kind == "person")
 
 
 def _result(

@@ -75,14 +75,23 @@ def _alpha(table: NDArray[np.float64]) -> float | None:
 
 
 def _fleiss(items: Sequence[dict[str, int]]) -> float | None:
-    """Fleiss' kappa, of items with as many answers each.
+    labels = sorted({label for said in items for label in said.values()})
+    counts = np.array([[list(said.values()).count(label) for label in labels] for said in items])
+    return fleiss_kappa(counts) if len(labels) > 1 else None
 
-    It is Krippendorff's alpha without the correction for a small sample (Krippendorff, 2011, "Computing
-    Krippendorff's alpha-reliability"): with N answers in all, alpha = kappa + (1 - kappa) / N.
+
+def fleiss_kappa(counts: NDArray[np.int64]) -> float:
+    """Fleiss' kappa of how many answers named each class, `[item, class]`, as many for each item.
+
+    J. L. Fleiss (1971), "Measuring nominal scale agreement among many raters", equations 1 to 7.
+
+    >>> round(fleiss_kappa(np.array([[2, 0], [0, 2], [1, 1]])), 2)
+    0.33
     """
-    table = _places(items)
-    alpha = _alpha(table)
-    return None if alpha is None else (alpha - 1 / table.size) / (1 - 1 / table.size)
+    answers = counts.sum(axis=1)[0]
+    agreed = float(((counts * (counts - 1)).sum(axis=1) / (answers * (answers - 1))).mean())
+    by_chance = float(((counts.sum(axis=0) / counts.sum()) ** 2).sum())
+    return (agreed - by_chance) / (1 - by_chance)
 
 
 def _pairs(items: Sequence[dict[str, int]]) -> list[PairAgreement]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -44,14 +44,26 @@ class QualityQueries:
     def _settings(self) -> AgentSettings:
         return self._store.settings
 
-    def people(self) -> list[PersonQuality]:
-        """Everyone who has answered, whoever has answered most first."""
+    def people(self, reliability: Mapping[str, tuple[float, float, float]]) -> list[PersonQuality]:
+        """Everyone who has answered, whoever has answered most first.
+
+        `reliability` is how often each who may be wrong is right by what the strategy has learned, and an interval.
+        """
         with self._reading() as connection:
             given, cost = _given(connection, self._settings)
             checked, seconds = tallies(connection), _seconds(connection)
             marks = {row.expert: row for row in connection.execute(select(team))}
             found = [
-                self._person(connection, name, count, cost[name], checked.get(name, Tally()), seconds, marks.get(name))
+                self._person(
+                    connection,
+                    name,
+                    count,
+                    cost[name],
+                    checked.get(name, Tally()),
+                    seconds,
+                    marks.get(name),
+                    reliability.get(name),
+                )
                 for name, count in given.most_common()
             ]
         return found
@@ -161,14 +173,16 @@ class QualityQueries:
         checked: Tally,
         seconds: dict[str, list[float]],
         marked: Any,
+        learned: tuple[float, float, float] | None,
     ) -> PersonQuality:
         number = checked.right + checked.wrong
         share = checked.right / number if number else None
         low, high = wilson(share, number) if share is not None else (None, None)
-        said, squares = held_likely(connection, name, alone=True)
-        by_model: tuple[float | None, ...] = (None, None, None)
-        if len(said) >= ENOUGH:
-            by_model = accuracy_by_model(said, squares, len(self._settings.classes))
+        by_model: tuple[float | None, ...] = learned or (None, None, None)
+        if learned is None:
+            said, squares = held_likely(connection, name, alone=True)
+            if len(said) >= ENOUGH:
+                by_model = accuracy_by_model(said, squares, len(self._settings.classes))
         return PersonQuality(
             expert=name,
             kind="machine" if name in self._settings.machine_prices else "person",

@@ -28,7 +28,9 @@ class PersonQuality(TicketRecord):
     accuracy, accuracy_low, accuracy_high
         The share of right answers among all of these, and a 95 % interval.
     model_accuracy, model_low, model_high
-        The same by what the agent held likely before each answer; of people, where no machine was heard before.
+        The same by what the agent held likely before each answer, where no machine was heard before. Of machines, and
+        of people who may be wrong by the agent's experts, what the strategy has learned of all their answers: truths
+        beside them, and beliefs where nobody told the truth.
     seconds
         The median time from when a question was shown to the answer.
     cost

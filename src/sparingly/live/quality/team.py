@@ -45,7 +45,7 @@ class Team:
 
     def people(self) -> list[PersonQuality]:
         """How often each expert is right, how fast and how dear, whoever has answered most first."""
-        return self._runtime.quality.people()
+        return self._runtime.quality.people(self._runtime.reliability())
 
     def agreement(self) -> Agreement:
         """How far people agree beyond chance, on questions that two or more of them have answered."""

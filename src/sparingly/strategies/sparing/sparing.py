@@ -163,6 +163,10 @@ class Sparing(Strategy):
                 found += [(clock, None if expert is None else expert.name) for clock in one.changes]
         return sorted(found, key=lambda change: change[0])
 
+    def reliability(self) -> dict[str, tuple[float, float, float]]:
+        known = [] if self.panel is None else self.panel.reliability
+        return {one.expert.name: (one.accuracy, *one.interval(0.95)) for one in known}
+
     def _scores(self, X: Tensor) -> Tensor:
         return self.knowledge.members(X).mean(0)
 
