@@ -105,12 +105,15 @@ def play(
             for decision in strategy.decide_block(assessment, row, last):
                 t += 1
                 item = ahead[row]
-                x, outcome, answers = item if len(item) == 3 else (*item, None)
+                _, outcome, answers = item if len(item) == 3 else (*item, None)
                 said = check_answers(answers, game.experts)
-                played = _Observation(t, x, _checked(outcome, game), said, assessment, row)
-                table.take(played, decision, t)
+                if not decision.asks and table.is_quiet(t):
+                    yield table.announced(t, _checked(outcome, game), decision)
+                else:
+                    played = _Observation(t, assessment.X[row], _checked(outcome, game), said, assessment, row)
+                    table.take(played, decision, t)
+                    yield from table.deliver(t)
                 row += 1
-                yield from table.deliver(t)
         del ahead[:row]
     while table.late:
         yield from table.deliver(table.late[0].when)
@@ -151,8 +154,20 @@ class _Table:
         self.late: list[_Answer] = []
         self._delay = delay
         self._rounds: list[Round] = []
-        self._cheapest = (game.costs[: game.n_outcomes] if game.experts else game.costs).min(0)
+        cheapest = (game.costs[: game.n_outcomes] if game.experts else game.costs).min(0)
+        self._cheapest = cheapest.tolist()
+        self._costs, self._regrets = game.costs.tolist(), (game.costs - cheapest).tolist()
         _check_delay(delay, game)
+
+    def is_quiet(self, now: int) -> bool:
+        """Whether nothing but the announcement happens in a round: no answer comes, and experts have no names."""
+        return not self.game.experts and (not self.late or self.late[0].when > now)
+
+    def announced(self, t: int, outcome: int, decision: Decision) -> Round:
+        """A quiet round, in which nothing is asked."""
+        action, symbol = decision.action, self.game.feedback[decision.action][outcome]
+        cost, regret = self._costs[action][outcome], self._regrets[action][outcome]
+        return Round(t, action, decision.prediction, outcome, symbol, cost, regret, decision.why)
 
     def take(self, played: _Observation, decision: Decision, now: int) -> None:
         """One decision: the round ends with it, or waits for an answer."""
@@ -193,12 +208,12 @@ class _Table:
     def _end(self, played: _Observation, decision: Decision, prediction: int) -> None:
         outcome, action = played.outcome, decision.action
         symbol = self.game.feedback[action][outcome]
-        cost = float(self.game.costs[action, outcome])
+        cost = self._costs[action][outcome]
         if self.game.experts:
             named = self.game.expert(action) is not None
             announced = float(self.game.costs[prediction, outcome]) if named or not decision.asks else 0.0
             cost = played.paid + announced
-        regret = cost - float(self._cheapest[outcome])
+        regret = cost - self._cheapest[outcome]
         self._rounds.append(
             Round(
                 played.t,
@@ -246,6 +261,8 @@ def _stack(xs: list[Any]) -> Any:
 
 
 def _checked(outcome: Any, game: Game) -> int:
+    if type(outcome) is int and 0 <= outcome < game.n_outcomes:
+        return outcome
     if isinstance(outcome, str):
         if outcome not in game.outcomes:
             raise ValueError(f"outcome {outcome!r} is not one of {', '.join(game.outcomes)}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -14,14 +16,16 @@ class Memory:
 
     >>> memory = Memory(device="cpu")
     >>> for k in range(3):
-    ...     memory.append(x=torch.full((2,), float(k)), symbol=torch.tensor(k))
-    >>> len(memory), memory["x"].tolist(), memory["symbol"].tolist()
-    (3, [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]], [0, 1, 2])
+    ...     memory.append(x=torch.full((2,), float(k)), symbol=torch.tensor(k), cost=k / 2)
+    >>> len(memory), memory["x"].tolist(), memory["symbol"].tolist(), memory["cost"].tolist()
+    (3, [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]], [0, 1, 2], [0.0, 0.5, 1.0])
     """
 
     def __init__(self, device: str = "cpu") -> None:
         self._device = device
         self._columns: dict[str, Tensor] = {}
+        self._numbers: dict[str, NDArray[np.generic]] = {}
+        """Columns of plain numbers as arrays on the same memory, into which a number is written at once."""
         self.length = 0
         """How many rows there are."""
 
@@ -35,22 +39,37 @@ class Memory:
         """A column with its spare rows: the same tensor, and unchanged, as long as no row was added."""
         return self._columns[name]
 
-    def append(self, **row: Tensor) -> None:
+    def append(self, **row: Tensor | float) -> None:
+        """Append one row, of tensors or plain numbers; numbers become what `torch.tensor` makes of the first."""
         for name, value in row.items():
             column = self._columns.get(name)
-            if column is None:
-                column = self._columns[name] = torch.empty(16, *value.shape, dtype=value.dtype, device=self._device)
-            if self.length == len(column):
-                column = self._columns[name] = torch.cat([column, torch.empty_like(column)])
-            column[self.length] = value
+            if column is None or self.length == len(column):
+                column = self._columns[name] = self._with_room(column, torch.as_tensor(value))
+                self._numbers.pop(name, None)
+            if isinstance(value, Tensor) or self._device != "cpu":
+                column[self.length] = value
+                continue
+            if name not in self._numbers:
+                self._numbers[name] = column.numpy()
+            self._numbers[name][self.length] = value
         self.length += 1
+
+    def _with_room(self, column: Tensor | None, value: Tensor) -> Tensor:
+        if column is None:
+            return torch.empty(16, *value.shape, dtype=value.dtype, device=self._device)
+        return torch.cat([column, torch.empty_like(column)])
 
     def extend(self, **rows: Tensor) -> None:
         """Append many rows at once, as many in each column."""
+        self._numbers = {}
         for name, values in rows.items():
             kept = self._columns[name][: self.length] if name in self._columns else values[:0]
             self._columns[name] = torch.cat([kept, values.to(self._device)])
         self.length += len(next(iter(rows.values())))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies make their own arrays: one of these would be of the memory of the original."""
+        return {**self.__dict__, "_numbers": {}}
 
     def clear(self) -> None:
         """Forget every row."""
@@ -64,4 +83,5 @@ class Memory:
         if len(lengths) > 1:
             raise ValueError(f"the columns of a memory have different lengths: {sorted(lengths)}")
         self.length = lengths.pop() if lengths else 0
+        self._numbers = {}
         self._columns = {name: column.to(self._device).clone() for name, column in state.items() if self.length}

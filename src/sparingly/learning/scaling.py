@@ -12,6 +12,8 @@ from torch import Tensor
 FARTHEST = 1.0
 """How far beyond the smallest and the largest value seen an encoded feature may go, in widths of the end interval."""
 
+MOST_DEFERRED = 4000
+"""Rows after which a reservoir sees what was deferred."""
 LENGTH_TOLERANCE = 1e-3
 """How far the squared length of a row may be from 1 in embeddings of length 1."""
 
@@ -28,24 +30,33 @@ class Reservoir:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.seen = 0
+        self._seen = 0
         self._rows: Tensor | None = None
+        self._deferred: list[tuple[Tensor, np.random.Generator]] = []
+        self._deferred_rows = 0
+
+    @property
+    def seen(self) -> int:
+        """How many observations it has seen."""
+        return self._seen + self._deferred_rows
 
     @property
     def rows(self) -> Tensor:
         """The sample, `[at most size, *shape]`."""
+        self.settle()
         if self._rows is None:
             raise ValueError("nothing has been seen yet")
-        return self._rows[: min(self.seen, self.size)]
+        return self._rows[: min(self._seen, self.size)]
 
     def add(self, x: Tensor, rng: np.random.Generator) -> None:
         """See one more observation."""
+        self.settle()
         if self._rows is None:
             self._rows = torch.empty(self.size, *x.shape)
-        place = self.seen if self.seen < self.size else int(rng.integers(self.seen + 1))
+        place = self._seen if self._seen < self.size else int(rng.integers(self._seen + 1))
         if place < self.size:
             self._rows[place] = x
-        self.seen += 1
+        self._seen += 1
 
     def extend(self, X: Tensor, rng: np.random.Generator) -> None:
         """See a block of observations: the same, with the same random numbers, as one after the other.
@@ -58,27 +69,55 @@ class Reservoir:
         >>> one.rows.equal(all_.rows), first.random() == second.random()
         (True, True)
         """
+        self.settle()
         if self._rows is None and len(X):
             self._rows = torch.empty(self.size, *X.shape[1:])
-        room = min(len(X), max(0, self.size - self.seen))
+        room = min(len(X), max(0, self.size - self._seen))
         rows = self._rows
         if rows is None:
             return
-        rows[self.seen : self.seen + room] = X[:room]
-        places = rng.integers(np.arange(self.seen + room, self.seen + len(X)) + 1) if room < len(X) else np.zeros(0)
+        rows[self._seen : self._seen + room] = X[:room]
+        places = rng.integers(np.arange(self._seen + room, self._seen + len(X)) + 1) if room < len(X) else np.zeros(0)
         for row in np.flatnonzero(places < self.size).tolist():
             rows[int(places[row])] = X[room + row]
-        self.seen += len(X)
+        self._seen += len(X)
+
+    def defer(self, X: Tensor, rng: np.random.Generator) -> None:
+        """The same as `extend`, later: for a few rows at a time drawing costs more than all the rest.
+
+        Whoever draws from the generator for something else must `settle` before, so that the numbers are the same.
+
+        >>> now, later, X = Reservoir(4), Reservoir(4), torch.arange(50.0)[:, None]
+        >>> first, second = np.random.default_rng(0), np.random.default_rng(0)
+        >>> for few in X.split(3):
+        ...     now.extend(few, first)
+        ...     later.defer(few, second)
+        >>> later.seen, now.rows.equal(later.rows), first.random() == second.random()
+        (50, True, True)
+        """
+        self._deferred.append((X.clone(), rng))
+        self._deferred_rows += len(X)
+        if self._deferred_rows >= MOST_DEFERRED:
+            self.settle()
+
+    def settle(self) -> None:
+        """See what was deferred."""
+        if self._deferred:
+            deferred, rng = [X for X, _ in self._deferred], self._deferred[0][1]
+            self._deferred, self._deferred_rows = [], 0
+            self.extend(torch.cat(deferred), rng)
 
     def renew(self) -> None:
         """Let what comes now replace the sample quickly: the stream has begun anew."""
-        self.seen = min(self.seen, self.size)
+        self.settle()
+        self._seen = min(self._seen, self.size)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"seen": self.seen, "rows": self.rows.clone() if self._rows is not None else None}
+        self.settle()
+        return {"seen": self._seen, "rows": self.rows.clone() if self._rows is not None else None}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.seen = int(state["seen"])
+        self._seen, self._deferred, self._deferred_rows = int(state["seen"]), [], 0
         rows = state["rows"]
         self._rows = None
         if rows is not None:

@@ -6,7 +6,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from sparingly.learning import state_files
 from sparingly.strategies.sparing.beliefs import Beliefs
-from sparingly.strategies.sparing.trees import TREES, TreeMembers
+from sparingly.strategies.sparing.trees import TREES, TreeMembers, _grown
 
 
 def checkers(n, *, seed=0):
@@ -82,3 +82,11 @@ def test_a_state_without_trees_is_taken_over():
         heir = Beliefs(2, (4,))
         heir.load_state_dict(state)
         assert torch.equal(heir(X), beliefs(X))
+
+
+def test_the_trees_are_those_of_scikit_learn_node_by_node():
+    X, y = checkers(200)
+    forest = ExtraTreesClassifier(TREES, random_state=3).fit(X.numpy(), y.numpy())
+    for ours, theirs in zip(_grown(X.numpy(), y.numpy(), 2, 3), forest.estimators_, strict=True):
+        for name in ("feature", "threshold", "children_left", "value"):
+            assert np.array_equal(getattr(ours, name), getattr(theirs.tree_, name))

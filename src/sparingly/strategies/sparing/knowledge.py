@@ -120,17 +120,12 @@ class Bought:
         if question is not None:
             asked, labels, value = question.clock, question.labels, question.value
             soft = float(question.probability @ costs[:, y]) if not math.isnan(value) else math.nan
-        row: dict[str, Any] = {
-            "y": y,
-            "fold": len(self) % self.folds,
-            "asked": asked,
-            "labels": labels,
-            "soft": soft,
-            "value": value,
-        }
+        row = {"y": y, "fold": len(self) % self.folds, "asked": asked, "labels": labels, "soft": soft, "value": value}
         if self.experts:
-            row["answers"] = (question.answers if question is not None else ()) or (NO_ANSWER,) * self.experts
-        self._memory.append(x=x, **{name: torch.tensor(one) for name, one in row.items()})
+            answers = (question.answers if question is not None else ()) or (NO_ANSWER,) * self.experts
+            self._memory.append(x=x, **row, answers=torch.tensor(answers))
+        else:
+            self._memory.append(x=x, **row)
 
     def believe(self, beyond: int, members: dict[str, Any], costs: Tensor) -> None:
         """Note what a model trained on the first labels alone believes of those beyond, where nothing was believed."""
@@ -237,11 +232,15 @@ class Knowledge:
 
     def observe(self, x: Tensor, rng: np.random.Generator) -> None:
         """See an observation of the stream, whether or not it is asked about."""
-        self._stream.add(x, rng)
+        self._stream.defer(x[None], rng)
 
     def observe_block(self, X: Tensor, rng: np.random.Generator) -> None:
         """The same for a block, in its order."""
-        self._stream.extend(X, rng)
+        self._stream.defer(X, rng)
+
+    def settle(self) -> None:
+        """Draw what the observations seen so far still have to be drawn for, before the generator serves others."""
+        self._stream.settle()
 
     def guess(self) -> float:
         """The expected cost of the announcement that is best without looking; with classes taken for equally common

@@ -145,6 +145,17 @@ class Sparing(Strategy):
         return replace(rule, audit=audit, most_first=max(START, n_classes))
 
     @property
+    def rng(self) -> np.random.Generator:
+        """Its generator, once everything was drawn that the rounds before have to draw; they draw many at once."""
+        if (knowledge := self.__dict__.get("knowledge")) is not None:
+            knowledge.settle()
+        return self._rng
+
+    @rng.setter
+    def rng(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+
+    @property
     def changes(self) -> list[int]:
         """The rounds at which a change was noticed and earlier labels were forgotten."""
         return self.watch.changes
@@ -185,7 +196,7 @@ class Sparing(Strategy):
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
         x, seen = assessment.X[row], {name: value[row] for name, value in assessment.values.items()}
-        self.knowledge.observe(x, self.rng)
+        self.knowledge.observe(x, self._rng)
         if self.panel is None:
             return self._buy_or_announce(x, seen, self.clock)
         self.questions.expire(self.clock)
@@ -204,7 +215,7 @@ class Sparing(Strategy):
         if not count:
             return []
         rates, count = self.watch.announce(self.purchase_rule, offers, said[:count])
-        self.knowledge.observe_block(assessment.X[first : first + count], self.rng)
+        self.knowledge.observe_block(assessment.X[first : first + count], self._rng)
         columns = zip(*(one[:count].tolist() for one in (*numbers.values(), rates)), strict=True)
         names = (*numbers, "probability", "audit")
         guess = GUESSED if len(self.knowledge.bought) < FIRST else NEAREST
@@ -227,7 +238,7 @@ class Sparing(Strategy):
             announced = announced + 1 if one[0] == one[1] else 0
             if announced == AHEAD:
                 break
-        self.knowledge.observe_block(X[: len(chosen)], self.rng)
+        self.knowledge.observe_block(X[: len(chosen)], self._rng)
         return chosen
 
     def _ask_first(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, int, Why]]:
@@ -237,7 +248,7 @@ class Sparing(Strategy):
         starts = self.purchase_rule.starts(offers, self.knowledge.guess(), BLIND)
         count = _first(labels + waiting + np.arange(len(starts)) >= starts)
         X, believed = assessment.X[first : first + count], assessment.values["probability"][first : first + count]
-        self.knowledge.observe_block(X, self.rng)
+        self.knowledge.observe_block(X, self._rng)
         asked = zip(X.unbind(), said[:count].tolist(), believed.clone().unbind(), strict=True)
         self.questions.add(
             *(
@@ -346,7 +357,7 @@ class Sparing(Strategy):
         if self.panel is not None and action in self.panel.actions:
             return
         y, question = self.expected_costs.outcome(symbol), self.questions.take(x)
-        self.knowledge.add(x, y, question, self.clock, self.rng)
+        self.knowledge.add(x, y, question, self.clock, self._rng)
         if self.panel is not None and question is not None:
             for one, said in zip(self.panel.reliability, question.answers, strict=True):
                 if said >= 0:
@@ -364,7 +375,7 @@ class Sparing(Strategy):
     def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
         """Labels without a question: the scaling sees the observations, and nothing was predicted of them."""
         for x, outcome in zip(X, outcomes, strict=True):
-            self.knowledge.add(x, outcome, None, self.clock, self.rng)
+            self.knowledge.add(x, outcome, None, self.clock, self._rng)
 
     def _preview(self, X: Tensor) -> None:
         self.knowledge.observe_block(X, self.rng)
