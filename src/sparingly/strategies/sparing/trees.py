@@ -14,6 +14,8 @@ TREES = 8
 """A member."""
 LEAF = -1
 """What scikit-learn has for the children of a leaf."""
+FEW_ROWS = 8
+"""Rows up to which a block is walked down all trees at once."""
 ANY_SEED = ANY_DEPTH = np.iinfo(np.int32).max
 """What scikit-learn draws the seeds of a forest's trees below, and how deep a tree may be that has no limit."""
 
@@ -52,7 +54,7 @@ class TreeMembers:
         """Of every node the share of each class, `[node, class]`."""
         self._shares = torch.zeros(0)
         self._depth = 0
-        self._trees: list[Any] = []
+        self._walked: Any = None
 
     def fit(self, X: Tensor, y: Tensor, folds: Tensor, seed: int) -> None:
         """Train on inputs `[n, feature]` and classes `[n]`."""
@@ -75,45 +77,73 @@ class TreeMembers:
         self._roots = torch.from_numpy(starts[:-1].astype(np.int32))
         self._feature, self._left = (torch.from_numpy(joined[name].astype(np.int32)) for name in ("feature", "left"))
         self._threshold, self._leaf = torch.from_numpy(joined["threshold"]), torch.from_numpy(joined["leaf"])
-        self._depth, self._trees = max(one["depth"] for one in parts), []
+        self._depth, self._walked = max(one["depth"] for one in parts), None
 
     def probabilities(self, X: Tensor) -> Tensor:
         """`[member, block, class]`."""
         rows = X.contiguous().numpy()
-        node = np.array([tree.apply(rows) for tree in self._walked()]) + self._roots.numpy()[:, None]
-        node = node.reshape(self.members, -1, len(rows))
-        found = np.tile(self._shares.numpy(), (self.members, len(rows), 1))
-        for tree in range(node.shape[1]):
-            found += self._leaf.numpy().take(node[:, tree], axis=0)
-        return torch.from_numpy(found / np.float32(node.shape[1] + 1))
-
-    def _walked(self) -> list[Any]:
-        """Every tree as one of scikit-learn's, which walks down in compiled code; made of the arrays when first used.
-
-        Only what a walk looks at is filled in: leaves have their classes here.
-        """
-        if not self._trees:
-            ends = [*self._roots.tolist()[1:], len(self._left)]
-            self._trees = [self._tree(start, end) for start, end in zip(self._roots.tolist(), ends, strict=True)]
-        return self._trees
-
-    def _tree(self, start: int, end: int) -> Any:
-        from sklearn.tree._tree import NODE_DTYPE, Tree
-
-        feature, left, threshold = (one.numpy()[start:end] for one in (self._feature, self._left, self._threshold))
-        inner = threshold < np.inf
-        nodes = np.zeros(end - start, dtype=NODE_DTYPE)
-        nodes["feature"], nodes["threshold"] = feature, threshold
-        nodes["left_child"] = np.where(inner, left - start, LEAF)
-        nodes["right_child"] = np.where(inner, left - start + 1, LEAF)
-        tree = Tree(int(feature.max()) + 1, np.ones(1, dtype=np.intp), 1)
-        values = np.zeros((end - start, 1, 1))
-        tree.__setstate__({"max_depth": self._depth, "node_count": end - start, "nodes": nodes, "values": values})
-        return tree
+        node = self._reached(rows, range(len(self._roots))).reshape(self.members, -1, len(rows))
+        return torch.from_numpy(self._averaged(node))
 
     def held_out(self, X: Tensor, folds: Tensor) -> Tensor:
         """For each row the probabilities of the member that did not train on its fold, `[n, class]`."""
-        return self.probabilities(X)[folds, torch.arange(len(X))]
+        rows, trees = X.contiguous().numpy(), len(self._roots) // self.members
+        unseen = np.empty((len(rows), self.n_classes), dtype=np.float32)
+        for k in range(self.members):
+            mine = (folds == k).numpy()
+            node = self._reached(rows[mine], range(k * trees, (k + 1) * trees))
+            unseen[mine] = self._averaged(node[None])[0]
+        return torch.from_numpy(unseen)
+
+    def _averaged(self, node: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The mean of leaves `[member, tree, block]` and of one more, `[member, block, class]`."""
+        found = np.tile(self._shares.numpy(), (node.shape[0], node.shape[2], 1))
+        for tree in range(node.shape[1]):
+            found += self._leaf.numpy().take(node[:, tree], axis=0)
+        found /= np.float32(node.shape[1] + 1)
+        return found
+
+    def _reached(self, rows: NDArray[np.float32], trees: range) -> NDArray[np.int64]:
+        """The leaves that rows `[block, feature]` reach in some of the trees, `[tree, block]`.
+
+        Few rows take one walk, each once for every tree; many are walked down tree by tree, which stays in the cache.
+        """
+        joined = self._joined(rows.shape[1])
+        if len(rows) <= FEW_ROWS:
+            every = np.empty((len(trees), len(rows), rows.shape[1] + 1), dtype=np.float32)
+            every[:, :, :-1], every[:, :, -1] = rows, np.array(trees)[:, None]
+            found = joined.apply(every.reshape(-1, every.shape[2])).reshape(len(trees), len(rows))
+        else:
+            every, found = np.empty((len(rows), rows.shape[1] + 1), dtype=np.float32), []
+            every[:, :-1] = rows
+            for tree in trees:
+                every[:, -1] = tree
+                found.append(joined.apply(every))
+        return np.array(found) - (len(self._roots) - 1)
+
+    def _joined(self, n_features: int) -> Any:
+        """All trees as one of scikit-learn's, which walks down in compiled code; made of the arrays when first used.
+
+        The nodes of one tree more come first: it leads to the tree whose number is in a column after the features. Only
+        what a walk looks at is filled in: leaves have their classes here.
+        """
+        if self._walked is None or self._walked.n_features != n_features + 1:
+            from sklearn.tree._tree import NODE_DTYPE, Tree
+
+            first, left = len(self._roots) - 1, self._left.numpy()
+            inner = self._threshold.numpy() < np.inf
+            nodes = np.zeros(first + len(left), dtype=NODE_DTYPE)
+            nodes["feature"][first:], nodes["threshold"][first:] = self._feature.numpy(), self._threshold.numpy()
+            nodes["left_child"][first:] = np.where(inner, left + first, LEAF)
+            nodes["right_child"][first:] = np.where(inner, left + first + 1, LEAF)
+            for place, (middle, below, above) in enumerate(_ways(self._roots.tolist())):
+                nodes[place]["feature"], nodes[place]["threshold"] = n_features, middle - 0.5
+                nodes[place]["left_child"], nodes[place]["right_child"] = below, above
+            self._walked = Tree(n_features + 1, np.ones(1, dtype=np.intp), 1)
+            values = np.zeros((len(nodes), 1, 1))
+            depth = self._depth + len(self._roots)
+            self._walked.__setstate__({"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values})
+        return self._walked
 
     def add_class(self) -> None:
         """Take on one more class, the last, which no leaf has met."""
@@ -127,7 +157,34 @@ class TreeMembers:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._roots, self._feature, self._left = state["roots"], state["feature"], state["left"]
         self._threshold, self._leaf = state["threshold"], state["leaf"]
-        self._shares, self._depth, self._trees = state["shares"], int(state["depth"]), []
+        self._shares, self._depth, self._walked = state["shares"], int(state["depth"]), None
+
+
+def _ways(roots: list[int]) -> list[tuple[int, int, int]]:
+    """The nodes, `len(roots) - 1` of them, of a tree that leads by a tree's number to its root, which comes after them.
+
+    Of each the number from which on it is the right child, and both children.
+
+    >>> _ways([0, 10, 20])
+    [(1, 2, 1), (2, 12, 22)]
+    """
+    ways: list[tuple[int, int, int]] = []
+    waiting = [(0, len(roots))]
+    made = 1
+
+    def child(first: int, last: int) -> int:
+        nonlocal made
+        if last - first == 1:
+            return roots[first] + len(roots) - 1
+        waiting.append((first, last))
+        made += 1
+        return made - 1
+
+    while len(ways) < len(roots) - 1:
+        first, last = waiting[len(ways)]
+        middle = (first + last) // 2
+        ways.append((middle, child(first, middle), child(middle, last)))
+    return ways
 
 
 def _grown(X: NDArray[np.float32], y: NDArray[np.int64], n_classes: int, seed: int) -> list[Any]:
