@@ -7,10 +7,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select, text
 
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.service.auth.tokens import Token, Tokens, digest
-from sparingly.live.service.service_database import MIGRATIONS, ServiceDatabase
+from sparingly.live.service.service_database import MIGRATIONS, ServiceDatabase, agents, metadata
+from sparingly.live.store.migrations import read_meta
+from tests.live.postgres import Server
 
 
 def version(folder: Path) -> str:
@@ -68,6 +71,60 @@ def test_an_older_database_is_migrated_and_keeps_its_tokens(tmp_path: Path, tabl
     assert found is not None
     assert (found.name, found.expires) == ("ben", 4e9)
     database.close()
+
+
+ADDED = {
+    5: ["DROP TABLE webhooks", "DROP TABLE webhook_messages"],
+    4: ["DROP TABLE label_studio_projects", "DROP TABLE label_studio_annotations"],
+    3: [
+        "DROP INDEX audit_sources",
+        "ALTER TABLE audit DROP COLUMN source",
+        "ALTER TABLE agents DROP COLUMN state",
+        "ALTER TABLE agents DROP COLUMN file",
+    ],
+    2: ["ALTER TABLE tokens DROP COLUMN agents", "ALTER TABLE tokens DROP COLUMN expires"],
+}
+"""What takes back what each version has added."""
+
+
+def outdated(place: str | Path, latest: int) -> str:
+    """A database as that version has left it, with a token and an agent; the token's secret."""
+    assert set(ADDED) == set(range(2, MIGRATIONS.latest + 1)), "every version is tested"
+    database = ServiceDatabase(place)
+    secret = Tokens(database).create("ann", "admin")[1]
+    with database.writing() as connection:
+        connection.execute(agents.insert(), {"name": "pets", "reveal": "after", "created": 1.0, "file": "pets"})
+        for one in range(MIGRATIONS.latest, latest, -1):
+            for statement in ADDED[one]:
+                connection.execute(text(statement))
+        connection.execute(text(f"UPDATE meta SET value = '{latest}' WHERE key = 'format'"))
+    database.close()
+    return secret
+
+
+def check_migrated(place: str | Path, secret: str) -> None:
+    for _ in range(2):
+        database = ServiceDatabase(place)
+        assert Tokens(database).check(secret) is not None
+        with database.reading() as connection:
+            assert read_meta(connection, "format") == str(MIGRATIONS.latest)
+            assert [(row.name, row.file, row.state) for row in connection.execute(select(agents))] == [
+                ("pets", "pets", "active")
+            ]
+            for table in metadata.sorted_tables:
+                connection.execute(select(table)).all()
+        database.close()
+
+
+@pytest.mark.parametrize("latest", range(1, MIGRATIONS.latest))
+def test_every_older_version_is_migrated(tmp_path: Path, latest: int) -> None:
+    check_migrated(tmp_path, outdated(tmp_path, latest))
+
+
+def test_every_older_version_is_migrated_on_postgresql(postgres_server: Server) -> None:
+    for latest in range(1, MIGRATIONS.latest):
+        with postgres_server.database() as url:
+            check_migrated(url, outdated(url, latest))
 
 
 def test_a_newer_version_is_refused(tmp_path: Path) -> None:

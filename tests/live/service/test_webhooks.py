@@ -20,6 +20,7 @@ from sparingly.live.service.service_database import ServiceDatabase, webhooks
 from sparingly.live.service.webhooks import webhook_dispatcher
 from sparingly.live.service.webhooks.webhook_sender import WebhookSender
 from sparingly.live.service.webhooks.webhook_targets import ForbiddenTargetError, TargetRule
+from tests.live.conftest import Clock
 from tests.live.served import AT, Served
 from tests.live.service.receiver import receiving, until
 
@@ -132,6 +133,40 @@ def test_an_outage_of_an_hour_loses_nothing_and_is_over_within_a_minute(monkeypa
     assert 60 <= attempts <= 140, "neither a storm nor a long sleep"
     assert at < 3660
     assert webhook_dispatcher.GIVE_UP_SECONDS > 24 * 3600
+
+
+def test_an_outage_ends_in_dead_letters_once_patience_is_over_and_they_are_sent_again(tmp_path, monkeypatch):
+    """An hour on a clock that is told the time: within the patience nothing is given up, after it everything is."""
+    clock = Clock()
+    clock.now = time.time()
+    monkeypatch.setattr(webhook_dispatcher, "GIVE_UP_SECONDS", 2 * 3600.0)
+    with receiving() as receiver, Started(tmp_path / "store") as started:
+        hook, port = started.hook(receiver.url, events=["decided"])["id"], receiver.port
+    with Started(tmp_path / "store") as started:  # nobody listens at that port now
+        started.served.service.webhooks.clock = clock
+
+        def told():
+            return started.ask("GET", HOOKS).json()["webhooks"][0]
+
+        def passes(hours):
+            """Some time goes by, with an attempt at its end."""
+            failures = told()["failures"]
+            clock.now += 3600 * hours
+            until(lambda: told()["failures"] > failures or told()["waiting"] == 0)
+
+        for i in range(3):
+            started.agent.observe([i, 2, 3], id=f"n{i}")
+        until(lambda: told()["failures"] >= 1)
+        passes(1)
+        assert (told()["waiting"], told()["dead"]) == (3, 0)
+        for _ in range(3):
+            passes(2)
+        assert (told()["waiting"], told()["dead"]) == (0, 3)
+        with receiving(port) as receiver:
+            assert started.ask("POST", f"{HOOKS}/{hook}/resend", {}).json() == {"resent": 3}
+            clock.now += 60
+            until(lambda: (told()["waiting"], told()["dead"], len(receiver.heard)) == (0, 0, 3))
+            assert {one["ticket"]["id"] for one in receiver.bodies()} == {"n0", "n1", "n2"}
 
 
 def test_a_message_that_is_refused_is_given_up_looked_at_and_sent_again(started):
