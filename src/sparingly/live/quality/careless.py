@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALARM = 40.0
-"""Wealth of a bet against a person at which they are found careless. Of two bets the mean counts, and someone who is
-right as often as asked for brings it to 20 with a probability of at most one in twenty, however often one looks."""
+"""Twice the wealth of a bet against a person at which they are found careless. Of two bets, by truths alone and by
+truths and the model, the mean counts, and someone who is right as often as asked for brings it to 20 with a probability
+of at most one in twenty, however often one looks."""
 
 GRID = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85)
 """Shares of right answers, as parts of the one that is asked for, that a careless person may have."""
@@ -44,20 +45,27 @@ def model_evidence(held: NDArray[np.float64], others: NDArray[np.float64], n_cla
 
     Someone who is right with probability a, and else names any class, says it with probability a p + (1 - a) / K. The
     model may be wrong itself, most of all on the questions that people are asked: how much of p is given to chance is
-    what makes the answers of the others likeliest.
+    what makes the answers of the others likeliest. These are few, too, so against the person speaks only what no such
+    share explains that fits the person and the others together.
 
     >>> careful, careless = np.tile([0.9, 0.05], 20), np.tile([0.9, 0.001, 0.001, 0.001], 10)
     >>> model_evidence(careful, careful, 10, 0.8) < 1, model_evidence(careless, careful, 10, 0.8) > 20
     (True, True)
+    >>> model_evidence(careless, careful[:4], 10, 0.8) < 5
+    True
     >>> model_evidence(careless, careless, 10, 0.8) < 1.5, model_evidence(careless, careful[:0], 10, 0.8)
     (True, 0.0)
     """
     if not 0 < below < 1 or not len(held) or not len(others):
         return 0.0
-    doubt = max(DOUBTS, key=lambda one: float(np.log(_said(others, one, below, n_classes)).sum()))
-    careful = np.log(_said(held, doubt, below, n_classes))
-    bets = [float((np.log(_said(held, doubt, part * below, n_classes)) - careful).sum()) for part in GRID]
-    return sum(math.exp(min(bet, 500.0)) for bet in bets) / len(bets)
+    by_others = [float(np.log(_said(others, doubt, below, n_classes)).sum()) for doubt in DOUBTS]
+    best = int(np.argmax(by_others))
+    together = [
+        fit + float(np.log(_said(held, doubt, below, n_classes)).sum())
+        for fit, doubt in zip(by_others, DOUBTS, strict=True)
+    ]
+    careless = [float(np.log(_said(held, DOUBTS[best], part * below, n_classes)).sum()) for part in GRID]
+    return sum(math.exp(min(by_others[best] + one - max(together), 500.0)) for one in careless) / len(GRID)
 
 
 def _said(held: NDArray[np.float64], doubt: float, accuracy: float, n_classes: int) -> NDArray[np.float64]:
@@ -67,8 +75,12 @@ def _said(held: NDArray[np.float64], doubt: float, accuracy: float, n_classes: i
 
 
 def is_careless(truth: float, model: float) -> bool:
-    """Whether the two bets have won enough."""
-    return truth + model >= ALARM
+    """Whether the bets have won enough: by truths alone, or by the model beside them, which they must not contradict.
+
+    >>> is_careless(50.0, 0.0), is_careless(1.0, 40.0), is_careless(0.1, 100.0)
+    (True, True, False)
+    """
+    return truth * (1 + model) >= ALARM
 
 
 def accuracy_by_model(held: Sequence[float], best: Sequence[float], n_classes: int) -> tuple[float, float, float]:

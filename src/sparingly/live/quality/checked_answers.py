@@ -105,16 +105,23 @@ def _queries() -> Iterator[tuple[str, Select[Any], ColumnElement[Any], ColumnEle
 
 
 def held_likely(
-    connection: Connection, expert: str, *, others: bool = False, alone: bool = False, limit: int = LAST
+    connection: Connection,
+    expert: str,
+    *,
+    others: bool = False,
+    alone: bool = False,
+    sole: bool = False,
+    limit: int = LAST,
 ) -> tuple[list[float], list[float]]:
     """For a person's last answers: how likely the model held what they said before, and the sum of all squares.
 
     Or those of all the `others`. With `alone` only where nobody else was heard before the person was asked: where an
-    answer of a machine has led to the question, what the model held likely before it is too much.
+    answer of a machine has led to the question, what the model held likely before it is too much. With `sole` only
+    answers that no other person's is held against: none of these counts among the checked ones.
     """
     since = connection.execute(select(team.c.since).where(team.c.expert == expert)).scalar() or 0.0
     rows: list[Any] = []
-    for query in _answers(others, alone):
+    for query in _answers(others, alone)[: 1 if sole else 2]:
         rows += connection.execute(query, {"person": expert, "since": since, "most": limit}).all()
     rows.sort(key=lambda row: -row[2])
     said, squares = [], []
@@ -151,8 +158,8 @@ def look_at(connection: Connection, settings: AgentSettings, expert: str, answer
         return False
     checked, below = tally_of(connection, expert), settings.quality.careless_below
     truth = evidence(checked.right, checked.wrong, below)
-    said, _ = held_likely(connection, expert)
-    others, _ = held_likely(connection, expert, others=True)
+    said, _ = held_likely(connection, expert, sole=True)
+    others, _ = held_likely(connection, expert, others=True, sole=True)
     model = model_evidence(np.array(said), np.array(others), len(settings.classes), below)
     if not is_careless(truth, model):
         return False

@@ -109,10 +109,14 @@ def count_taught(connection: Connection) -> int:
 
 
 def teaching(connection: Connection, after: int, upto: int) -> list[Event]:
-    """The answers and corrections among the events, labels nobody was asked for, and classes that were added."""
+    """The answers and corrections among the events, labels nobody was asked for, and classes that were added.
+
+    Answers that may be wrong come alone, without what was heard before them.
+    """
     tells = or_(journal.c.symbol.is_not(None), journal.c.kind.in_([TAUGHT, CLASS_ADDED, COSTS_SET, NOT_ASKED]))
     within = and_(journal.c.seq > after, journal.c.seq <= upto, tells)
-    return _completed_all(connection, connection.execute(_EVENTS.where(within).order_by(journal.c.seq)).all())
+    found = connection.execute(_EVENTS.where(within).order_by(journal.c.seq)).all()
+    return [_completed(connection, Event(*row)) for row in found]
 
 
 def count_observed(connection: Connection, after: int, upto: int) -> int:
