@@ -63,9 +63,9 @@ def test_truths_bought_where_answers_are_doubtful_do_not_make_an_expert_look_bad
         if not doubtful:
             one.leave(0.7)
         if doubtful or t % 30 == 0:
-            one.check(y, said, believed, clock=t, random=not doubtful)
+            one.check(y, said, believed, clock=t, random=None if doubtful else 0.7)
         else:
-            counts[said, said] += 1
+            counts[:, said] += believed
     one.believe(counts)
     low, high = one.interval()
     assert one.accuracy == pytest.approx(0.78, abs=0.05)

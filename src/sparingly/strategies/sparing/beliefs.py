@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,8 @@ SHARES = torch.linspace(0, 1, 5)
 """Of the kernels or the trees, that are weighed against each other."""
 NETWORK_PRIOR = 2.0
 """How much likelier, in nats, none of the kernels or the trees is taken to be than all of them before any label."""
+STUDENT_PRIOR = 6.0
+"""The same for what was learned from rows without a label: it repeats what experts err about."""
 CONTRAST = 8.0
 """What a score between 0 and 1 is multiplied by to be a logit, before it is calibrated."""
 FIRST_FOR_TREES = 100
@@ -47,6 +49,9 @@ FIRST_FOR_CURVE = 500
 """Labels from which on the learning curve of the trees is measured: with fewer it is mostly noise."""
 NEAREST_OF = 500
 """Labels among which the nearest is looked for."""
+
+
+Likely = Callable[[Tensor], float]
 
 
 class Beliefs:
@@ -100,6 +105,9 @@ class Beliefs:
         self._trees = TreeMembers(n_classes, members=self.members) if trees and narrow else None
         self._temperature, self._contrast, self._share, self._typical = 1.0, 1.0, 0.0, 1.0
         self._tree_temperature, self._tree_share = 1.0, 0.0
+        self._student = KernelMembers(n_classes, members=self.members) if beside else None
+        """Kernels that have seen rows beside the labels of which only probabilities are known; see `teach`."""
+        self._student_contrast, self._student_share = 1.0, 0.0
         self.halves: tuple[Tensor, Tensor] | None = None
         """After a training: what trees or kernels held of each label unseen with half of the labels, and with all."""
         self._labelled = torch.zeros(0)
@@ -110,6 +118,11 @@ class Beliefs:
     @property
     def members(self) -> int:
         return self.ensemble.members
+
+    @property
+    def taught(self) -> bool:
+        """Whether rows without a label have a part in the probabilities."""
+        return self._student_share > 0
 
     def fit(self, sample: Tensor, X: Tensor, y: Tensor, folds: Tensor, generator: torch.Generator) -> Tensor:
         """Train anew on classes `[n]`, scaled by a sample of the stream; for each label what was held of it unseen."""
@@ -128,8 +141,38 @@ class Beliefs:
             held = self._fit_kernel(self._kernel, held, self._scaling(sample).flatten(1), flat, labels)
         if self._trees is not None and len(X) >= FIRST_FOR_TREES:
             held = self._fit_trees(self._trees, held, X.flatten(1), labels, generator)
-        self._unheard = _unheard(labels, held.shape[1])
+        self._unheard, self._student_share = _unheard(labels, held.shape[1]), 0.0
         return self._with_unheard(held)
+
+    def teach(
+        self, labels: Mapping[str, Tensor], held: Tensor, rows: Tensor, probabilities: Tensor, likely: Likely
+    ) -> Tensor:
+        """Learn from rows of which only probabilities are known, after `fit` on labels; what is held of these then.
+
+        Parameters
+        ----------
+        labels, held
+            Observations `x`, classes `y` and folds `fold`, and what was held of each label unseen.
+        rows, probabilities
+            The probabilities `[member, m, class]` are those of each member, so that no label comes back to one that is
+            blind to it.
+        likely
+            How likely the labels are, in nats, by what is held of them unseen: the share of what was learned follows.
+        """
+        self._student_share = 0.0
+        if self._student is None or self._kernel is None or not self._share:
+            return held
+        y, folds = labels["y"], labels["fold"]
+        hidden = folds if self.crossfit else torch.full_like(folds, -1)
+        judged = _Labels(y, folds, hidden, _heard_elsewhere(y, folds))
+        self._student.fit_beside(self._kernel, y, hidden, (self._scaling(rows).flatten(1), probabilities))
+        scores = self._student.held_out(self._scaling(labels["x"]).flatten(1), folds)
+        self._student_contrast = CONTRAST / temperature(*judged.heard(CONTRAST * scores))
+        taught = (self._student_contrast * scores).softmax(1)
+        nats = torch.tensor([likely(_mix(held, taught, float(share))) for share in SHARES])
+        share = round(float(SHARES @ (nats - STUDENT_PRIOR * SHARES).softmax(0)), 2)
+        self._student_share = share if share >= LEAST_KERNEL_SHARE else 0.0
+        return _mix(held, taught, self._student_share)
 
     def _kernel_affordable(self, n: int) -> bool:
         n_classes = self._kernel.n_classes if self._kernel is not None else 1
@@ -190,8 +233,8 @@ class Beliefs:
         nearest = squared_distances(rows, self._labelled, lengths).numpy()[: len(X)].min(1)
         return torch.from_numpy(nearest / np.float32(self._typical))
 
-    def __call__(self, X: Tensor, rows: Tensor | None = None) -> Tensor:
-        """The members' probabilities, `[member, block, class]`."""
+    def __call__(self, X: Tensor, rows: Tensor | None = None, *, taught: bool = True) -> Tensor:
+        """The members' probabilities, `[member, block, class]`; by labels alone if not `taught`."""
         rows = self.scaled(X) if rows is None else rows
         logits = self.ensemble.logits(rows).numpy()[:, : len(X)]
         held = torch.from_numpy(logits / np.float32(self._temperature)).softmax(2)
@@ -202,7 +245,11 @@ class Beliefs:
         if self._trees is not None and self._tree_share:
             logs = self._trees.probabilities(X.flatten(1)).log()
             held = _mix(held, (logs / self._tree_temperature).softmax(2), self._tree_share)
-        return self._with_unheard(held)
+        held = self._with_unheard(held)
+        if taught and self._student is not None and self._student_share:
+            scores = self._student.scores(rows.flatten(1))[:, : len(X)]
+            held = _mix(held, (self._student_contrast * scores).softmax(2), self._student_share)
+        return held
 
     def add_class(self) -> None:
         """Take on one more class, the last."""
@@ -211,6 +258,8 @@ class Beliefs:
             self._kernel.add_class()
         if self._trees is not None:
             self._trees.add_class()
+        if self._student is not None:
+            self._student.add_class()
         if self._unheard is not None:
             self._unheard = nn.functional.pad(self._unheard, (0, 1))
 
@@ -223,6 +272,8 @@ class Beliefs:
             "tree_calibration": [self._tree_temperature, self._tree_share],
             "labelled": self._labelled,
             "unheard": self._unheard,
+            "student": None if self._student is None or not self.taught else self._student.state_dict(),
+            "student_calibration": [self._student_contrast, self._student_share],
             "calibration": [self._temperature, self._contrast, self._share, self._typical],
         }
 
@@ -235,6 +286,11 @@ class Beliefs:
         if self._trees is not None and state.get("trees") is not None:
             self._trees.load_state_dict(state["trees"])
         self._tree_temperature, self._tree_share = (float(one) for one in state.get("tree_calibration", (1.0, 0.0)))
+        if self._student is not None and state.get("student") is not None:
+            self._student.load_state_dict(state["student"])
+        self._student_contrast, self._student_share = (
+            float(one) for one in state.get("student_calibration", (1.0, 0.0))
+        )
         self._labelled = state["labelled"]
         # Nor do they know of classes that no label has named.
         self._unheard = state.get("unheard")

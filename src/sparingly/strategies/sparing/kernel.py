@@ -27,6 +27,10 @@ MOST_COMPONENTS = 100
 """Directions that are kept."""
 LEAST_SHARE = 1e-6
 """Share of the variance below which a direction is one that does not vary."""
+SOFT_RIDGE = 3.0
+"""How many times the ridge of labels that of rows is of which only probabilities are known, ..."""
+LEAST_SOFT_RIDGE = 0.1
+"""... and the least ridge of labels beside such rows."""
 SUBSPACE_ROUNDS = 2
 """Of subspace iteration; the leading directions are exact to a few digits after two."""
 
@@ -127,6 +131,23 @@ class KernelMembers:
         near = torch.exp(-best.rate * best.squared)
         self._weights = _blind_weights(near, best.ridge, targets, folds, self.members).flatten(1)
 
+    def fit_beside(self, gold: KernelMembers, y: Tensor, folds: Tensor, soft: tuple[Tensor, Tensor]) -> None:
+        """Train like others on the same labels, and on rows `[m, feature]` with probabilities `[member, m, class]`.
+
+        These rows are seen by every member, each with probabilities of its own, and count less than labels do.
+        """
+        rows, probabilities = soft
+        self._components, self._power, self._rate = gold._components, gold._power, gold._rate
+        self._rows = torch.cat([gold._rows, self._components(rows, self._power)])
+        labels = nn.functional.one_hot(y, self.n_classes).float().expand(self.members, -1, -1)
+        targets = torch.cat([labels, probabilities], 1)
+        self._mean = targets.mean((0, 1))
+        ridge = torch.full((len(self._rows),), max(gold._ridge, LEAST_SOFT_RIDGE))
+        ridge[len(y) :] *= SOFT_RIDGE
+        near = torch.exp(-self._rate * squared_distances(self._rows, self._rows))
+        every = torch.cat([folds, torch.full((len(rows),), -1)])
+        self._weights = _blind_weights(near, ridge, targets - self._mean, every, self.members).flatten(1)
+
     def held_out_by_half(self, y: Tensor, folds: Tensor) -> Tensor:
         """What the labels just trained on would have scored, held out, with every second label alone, `[n, class]`."""
         half = (torch.arange(len(y)) // self.members % 2 == 0).nonzero().flatten()
@@ -199,15 +220,17 @@ class _Tried(NamedTuple):
     ridge: float
 
 
-def _blind_weights(near: Tensor, ridge: float, targets: Tensor, folds: Tensor, members: int) -> Tensor:
+def _blind_weights(near: Tensor, ridge: float | Tensor, targets: Tensor, folds: Tensor, members: int) -> Tensor:
     """The weights of regressions that are each blind to one fold, `[n, member, class]`, 0 where blind.
 
-    One inverse is enough for all: taking labels out of a regression is a system of as many unknowns as are taken out.
+    Targets are those of all, `[n, class]`, or of each member, `[member, n, class]`. One inverse is enough for all:
+    taking labels out of a regression is a system of as many unknowns as are taken out.
     """
-    inverse = torch.cholesky_inverse(torch.linalg.cholesky(near + ridge * torch.eye(len(near), dtype=near.dtype)))
-    whole = inverse @ targets
-    weights = whole.float()[:, None].repeat(1, members, 1)
-    for k in range(members):
+    ridges = torch.as_tensor(ridge, dtype=near.dtype).expand(len(near))
+    inverse = torch.cholesky_inverse(torch.linalg.cholesky(near + torch.diag(ridges)))
+    wholes = (inverse @ targets).expand(members, -1, -1)
+    weights = torch.empty(len(near), members, targets.shape[-1])
+    for k, whole in enumerate(wholes):
         blind = (folds == k).nonzero().flatten()
         without = torch.linalg.solve(inverse[blind][:, blind], whole[blind])
         weights[:, k] = (whole - inverse[:, blind] @ without).float()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from sparingly.strategies.sparing.consulting.panel import NO_ANSWER, Panel
 from sparingly.strategies.sparing.kernel import squared_distances, squared_lengths
 from sparingly.strategies.sparing.open_questions import OpenQuestion
 from sparingly.strategies.sparing.purchase import FIRST, MANY, ExpectedCosts
-from sparingly.strategies.sparing.worth import DISCOUNT, MOST_OWN, PANEL_DISCOUNT, Worth
+from sparingly.strategies.sparing.worth import Worth
 from sparingly.strategies.strategy import NEVER
 
 GROWTH = 1.5
@@ -32,6 +33,8 @@ PANEL_GROWTH = 1.2
 """Beside experts who may be wrong both are this: there labels are fewer, and each counts for more."""
 NEAREST = 3
 """Labels that are looked at while no model is trained yet."""
+KEPT_APART = 4
+"""One in so many rows with experts' answers is not trained on, to see there what labels are worth."""
 UNMEASURED = 100
 """So many labels of which nothing was believed beforehand are enough to measure on what labels teach."""
 
@@ -123,7 +126,8 @@ class Bought:
         row = {"y": y, "fold": len(self) % self.folds, "asked": asked, "labels": labels, "soft": soft, "value": value}
         if self.experts:
             answers = (question.answers if question is not None else ()) or (NO_ANSWER,) * self.experts
-            self._memory.append(x=x, **row, answers=torch.tensor(answers))
+            random = torch.tensor(question is not None and question.random)
+            self._memory.append(x=x, **row, answers=torch.tensor(answers), random=random)
         else:
             self._memory.append(x=x, **row)
 
@@ -187,6 +191,9 @@ class Bought:
         return self._memory.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        # Earlier states do not say which truths were bought whatever was believed: none is taken for such.
+        if self.experts and state and "random" not in state:
+            state = {**state, "random": torch.zeros(len(state["y"]), dtype=torch.bool)}
         self._memory.load_state_dict(state)
 
 
@@ -314,6 +321,11 @@ class Knowledge:
             return self.bought.nearest(X, len(self.expected_costs.costs))[None]
         return self.bought.shares(len(self.expected_costs.costs)).expand(1, len(X), -1)
 
+    def untaught(self, x: Tensor) -> Tensor:
+        """Probabilities of one observation by labels alone, `[class]`, whatever experts said of others."""
+        held = self.beliefs(x[None], taught=False) if self.worth is not None else self.members(x[None])
+        return held.mean(0)[0]
+
     def novelty(self, X: Tensor) -> Tensor:
         """How far off the nearest label is, 1 on average; 1 before there is a model."""
         return self.beliefs.novelty(X) if self.worth is not None else torch.ones(len(X))
@@ -339,18 +351,16 @@ class Knowledge:
             unseen = self.beliefs.fit(sample, X, y, folds, generator)
             rows, seen = sample, self.expected_costs(self.beliefs(sample))
             if self.panel is not None:
-                unseen = self.panel.fit(unseen, y, self.bought["answers"])
+                held, unseen = unseen, self.panel.fit(unseen, y, self.bought["answers"])
                 if self._heard.seen:
-                    rows, seen = self._after_answers(self.panel)
+                    rows, seen, held = self._after_answers(self.panel, held)
+                    unseen = self.panel.fit(held, y, self.bought["answers"])
         now = (unseen * self.expected_costs.costs[:, y].T).sum(1)
         bought = {name: self.bought[name] for name in ("value", "soft", "labels")}
         stream = {"value": torch.tensor(seen["value"]), "risk": torch.tensor(seen["risk"]), "x": sample}
         unit = self.expected_costs.unit or 1.0
-        discount = DISCOUNT if self.panel is None else PANEL_DISCOUNT * min(MOST_OWN, self.panel.alpha) ** 2
         slope = self._slope(rows, now, stream["risk"])
-        self.worth = Worth.measure(
-            bought, now, stream, unit=unit, learnability=self.learnability, discount=discount, slope=slope
-        )
+        self.worth = Worth.measure(bought, now, stream, unit=unit, learnability=self.learnability, slope=slope)
         self.schedule = replace(self.schedule, labels=n, clock=clock)
 
     def _stream_risk(self, sample: Tensor, now: Tensor, risk: Tensor) -> float:
@@ -388,13 +398,35 @@ class Knowledge:
         self.beliefs.fit(sample, X[:beyond], y[:beyond], folds[:beyond], generator)
         self.bought.believe(beyond, self.expected_costs(self.beliefs(X[beyond:])), self.expected_costs.costs)
 
-    def _after_answers(self, panel: Panel) -> tuple[Tensor, dict[str, Any]]:
-        """Rows whose answers were heard, and what is held of them; the experts' reliability by today's beliefs."""
+    def _untold(self, rows: Tensor) -> Tensor:
+        """Which rows, as features, have no label."""
+        bought = {x.flatten().numpy().tobytes() for x in self.bought["x"]}
+        return torch.tensor([x.contiguous().numpy().tobytes() not in bought for x in rows], dtype=torch.bool)
+
+    def _after_answers(self, panel: Panel, held: Tensor) -> tuple[Tensor, dict[str, Any], Tensor]:
+        """Rows whose answers were heard, what is held of them, and what is held of labels unseen, by experts' answers.
+
+        The experts' reliability is counted anew by what labels alone teach, and the models learn from what is believed
+        of rows whose truth nobody told. Some rows are kept apart, to see there what labels are worth.
+        """
         rows, answers = self._heard.rows[:, : -len(panel)], self._heard.rows[:, -len(panel) :].long()
+        untold, apart = self._untold(rows), torch.arange(len(rows)) % KEPT_APART == 0
         rows = rows.view(len(rows), *self.bought["x"].shape[1:])
-        members = self.beliefs(rows)
-        panel.recount(members, answers)
-        return rows, self.expected_costs(panel.posterior(members, answers))
+        members, labelled = self.beliefs(rows), {name: self.bought[name] for name in ("x", "y", "fold", "answers")}
+        random = self.bought["random"]
+        checked = held[random], labelled["answers"][random], labelled["y"][random]
+        panel.recount(members.mean(0)[untold], answers[untold], checked)
+        soft = untold & (answers >= 0).any(1) & ~apart
+        if bool(soft.any()):
+            believed = panel.posterior(members[:, soft], answers[soft])
+            likely = partial(panel.likelihood, y=labelled["y"], answers=labelled["answers"])
+            held = self.beliefs.teach(labelled, held, rows[soft], believed, likely)
+            panel.fit(held, labelled["y"], labelled["answers"])
+        if self.beliefs.taught:
+            members = self.beliefs(rows)
+            if int(apart.sum()) >= FIRST:
+                rows, members, answers = rows[apart], members[:, apart], answers[apart]
+        return rows, self.expected_costs(panel.posterior(members, answers)), held
 
     def state_dict(self) -> dict[str, Any]:
         return {

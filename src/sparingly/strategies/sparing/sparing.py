@@ -44,6 +44,8 @@ BLOCK = ("risk", "value", "price", "novelty", "cheapest")
 """What decisions on a whole block look at, in this order."""
 SEEN = ("risk", "value", "price", "novelty", "cheapest", "probability")
 """What a decision on one row looks at."""
+TRIAL = 0.2
+"""The share of the price of the truth up to which an expert is asked beside the first truths, whatever is expected."""
 PANEL_CHECKS = 3
 """Beside experts who may be wrong so many times fewer random questions: their answers check announcements, too."""
 
@@ -284,20 +286,23 @@ class Sparing(Strategy):
         after = panel.posterior(own[:, None], torch.tensor([answers]))
         found = {name: one[0] for name, one in self.expected_costs(after).items()}
         asked = [action for action, _ in heard]
-        best = panel.best_offer(found["probability"], found["risk"], asked)
+        # The first truths are bought whatever is believed: what everyone says of them is the fairest comparison.
+        starting = self.knowledge.worth is None and self.expected_costs.expert is not None
+        cheap = TRIAL * found["price"] if starting else 0.0
+        best = panel.best_offer(found["probability"], found["risk"], asked, cheap=cheap)
         if best is not None:
             action, why = best
             return action, found["cheapest"], why
         self.knowledge.hear(x, answers, self.rng)
         truth, said = self.expected_costs.expert, panel.words(answers)
         if truth is None or truth in asked:
-            panel.leave(found["probability"], answers)
+            panel.leave(own.mean(0), answers)
             numbers = {"said": said, "risk": found["risk"]}
             why = Why(
                 "{said}; nobody who knows can be asked: by agreement alone it is wrong {risk:.0%} of the time", numbers
             )
             return found["cheapest"], found["cheapest"], why
-        seen = {**found, "novelty": seen["novelty"]}
+        seen = {**found, "own": own, "novelty": seen["novelty"]}
         action, announced, why = self._buy_or_announce(x, seen, self.clock, tuple(answers))
         words = why.sentence
         if action != truth and "risk" in why.values:
@@ -344,30 +349,39 @@ class Sparing(Strategy):
             asks, why = self.purchase_rule(replace(offer, nearby=self.questions.nearby(x, worth.reach)), worth)
         if "probability" in why.values:
             self.watch.count_announcement(announced, why["probability"])
-            if self.panel is not None:
-                self.panel.leave(seen["probability"], answers)
+        unselected = "probability" in why.values or why.sentence == ASKED_FIRST
+        if self.panel is not None and unselected:
+            self.panel.leave(seen["own"].mean(0), answers)
         if not asks:
             return announced, announced, why
         risk, value = (math.nan, math.nan) if worth is None else (risk, value)
-        believed, audit = seen["probability"].clone(), bool(why.values.get("audit"))
-        self.questions.add(OpenQuestion(x, clock, announced, risk, value, believed, labels, answers, audit))
+        believed = seen["probability"].clone()
+        self.questions.add(OpenQuestion(x, clock, announced, risk, value, believed, labels, answers, unselected))
         return self.expected_costs.expert or 0, announced, why
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         if self.panel is not None and action in self.panel.actions:
             return
         y, question = self.expected_costs.outcome(symbol), self.questions.take(x)
-        self.knowledge.add(x, y, question, self.clock, self._rng)
         if self.panel is not None and question is not None:
-            for one, said in zip(self.panel.reliability, question.answers, strict=True):
-                if said >= 0:
-                    one.check(y, said, question.probability, question.clock, random=question.random)
-            self._notice_changes(self.panel)
+            self._check_experts(self.panel, x, y, question)
+        self.knowledge.add(x, y, question, self.clock, self._rng)
         stale = None if question is None else self.watch.detect_change(question, y, self.clock)
         if stale is not None:
             self.knowledge.forget(*stale, self.clock)
         elif question is not None and self.watch.evidence.is_doubtful(question.announced):
             self.knowledge.doubt()
+
+    def _check_experts(self, panel: Panel, x: Tensor, y: int, question: OpenQuestion) -> None:
+        """Hold what experts said against the truth."""
+        trusts: list[float] = []
+        if question.random:
+            trusts = panel.trusts(self.knowledge.untaught(x), question.answers)
+        for e, (one, said) in enumerate(zip(panel.reliability, question.answers, strict=True)):
+            if said >= 0:
+                trust = trusts[e] if trusts else None
+                one.check(y, said, question.probability, question.clock, random=trust)
+        self._notice_changes(panel)
 
     def _forgo(self, x: Tensor) -> None:
         self.questions.take(x)

@@ -15,11 +15,6 @@ UNSEEN = 20
 DISCOUNT = 0.6
 """The share of what a label saves that the labels bought after it would not have saved anyway."""
 
-
-PANEL_DISCOUNT = 4.0
-"""The same beside experts who may be wrong, whose word hides at first how far the members disagree; times the square
-of the weight that the own model has in the posterior, up to `MOST_OWN`, for a label teaches the own model."""
-MOST_OWN = 0.6
 SLOPE_ERROR = 0.4
 """The standard error of the slope of the learning curve to come, over the slope measured, besides that of measuring."""
 SPREAD = 0.1
@@ -71,7 +66,6 @@ class Worth:
         *,
         unit: float,
         learnability: bool = True,
-        discount: float = DISCOUNT,
         slope: float = 0.0,
     ) -> Worth:
         """Compare what each label was expected to cost when it was bought with what it would cost unseen today.
@@ -105,7 +99,7 @@ class Worth:
         gamma = max(0.1, (removed + PRIOR) / (explained + 1.0)) if learnability else PRIOR
         mean = float(stream["value"].mean())
         paid = (float(value.sum()) + UNSEEN * mean) / (len(value) + UNSEEN)
-        saved = discount * max(gamma * mean, slope)
+        saved = DISCOUNT * max(gamma * mean, slope)
         reach = 0.1 * float(stream["x"].flatten(1).var(0, correction=0).sum())
         told = float(stream["risk"].mean())
         explaining = value * grown

@@ -15,14 +15,16 @@ from sparingly.strategies.strategy import Why
 
 WEIGHTS = (0.3, 0.5, 0.7, 0.85, 1.0, 1.2)
 """That the own model's and an expert's word are given in the posterior, by held-out likelihood."""
-NEAR_START = 1.0
+NEAR_START = 5.0
 """How much less likely, in nats, a weight e times off its start is taken to be before anything is known."""
 LEAST = 1e-6
 """No class is held impossible."""
 NO_ANSWER = -1
+ROUNDS = 8
+"""Of expectation and maximisation, whenever reliability is counted anew."""
 TRIED = 1.0
 """Cost that answers were expected to save, and did, before any were heard."""
-OWN = 0.5
+OWN = 0.7
 """The weight of the own model before anything is known of it."""
 
 
@@ -88,13 +90,20 @@ class Panel:
         """Whether anyone who answered seems to have become worse."""
         return any(one.suspect and y >= 0 for one, y in zip(self.reliability, answers, strict=True))
 
-    def best_offer(self, belief: Tensor, risk: float, asked: Sequence[int]) -> tuple[int, Why] | None:
-        """The question whose answer lowers the risk by the most more than its price, and why; None if there is none."""
+    def best_offer(
+        self, belief: Tensor, risk: float, asked: Sequence[int], *, cheap: float = 0.0
+    ) -> tuple[int, Why] | None:
+        """The question whose answer lowers the risk by the most more than its price, and why; None if there is none.
+
+        Up to a price of `cheap` everyone is asked.
+        """
         best, found = 0.0, None
         for e, (action, expert) in enumerate(zip(self.actions, self.experts, strict=True)):
             expected, met = self.saved[e]
-            gain = self.gain(e, belief, risk) * met / expected if action not in asked else 0.0
-            if gain - expert.price > best:
+            if action in asked:
+                continue
+            gain = self.gain(e, belief, risk) * met / expected
+            if gain - expert.price > best or (found is None and 0 < expert.price <= cheap):
                 best, found = gain - expert.price, (action, expert, gain)
         if found is None:
             return None
@@ -120,11 +129,30 @@ class Panel:
             met = float(after[announced] - after.min())
         self.saved[e] = (self.saved[e][0] + expected, self.saved[e][1] + met)
 
-    def leave(self, believed: Tensor, answers: Sequence[int]) -> None:
-        """Keep how likely answers, whose truth is not bought for a reason, are by a belief `[class]`."""
-        for one, said in zip(self.reliability, answers, strict=True):
+    def trust(self, e: int, own: Tensor, answers: Tensor) -> Tensor:
+        """How likely each class is, `[block, class]`, by the own belief `[block, class]` and answers `[block, expert]`.
+
+        Neither the own belief nor the expert's word have a weight here: one below 1 says that others know the same, not
+        that an expert is wrong.
+        """
+        held = own.clamp(min=LEAST).log()
+        for k, one in enumerate(self.reliability):
+            known = answers[:, k] >= 0
+            if bool(known.any()):
+                held[known] += (1.0 if k == e else self.betas[k]) * one.matrix[:, answers[known, k]].T.log()
+        return held.softmax(1)
+
+    def trusts(self, own: Tensor, answers: Sequence[int]) -> list[float]:
+        """For each expert how likely its answer is right; `own` is the own belief `[class]`; 0 without an answer."""
+        heard = torch.tensor([answers])
+        held = [self.trust(e, own[None], heard)[0] for e in range(len(self))]
+        return [float(one[said]) if said >= 0 else 0.0 for one, said in zip(held, answers, strict=True)]
+
+    def leave(self, own: Tensor, answers: Sequence[int]) -> None:
+        """Keep how likely answers, whose truth is not bought for a reason, are by the own belief `[class]`."""
+        for one, said, trust in zip(self.reliability, answers, self.trusts(own, answers), strict=True):
             if said >= 0:
-                one.leave(float(believed[said]))
+                one.leave(trust)
 
     def gain(self, e: int, belief: Tensor, risk: float) -> float:
         """By how much the next answer of an expert is expected to lower the risk of a belief `[class]`."""
@@ -150,6 +178,11 @@ class Panel:
         after = self.alpha * own + sum(beta * word for beta, word in zip(self.betas, words, strict=True))
         return torch.where(told[:, None], after.softmax(1), unseen)
 
+    def likelihood(self, unseen: Tensor, y: Tensor, answers: Tensor) -> float:
+        """How likely labels are, in nats, with the weights that suit beliefs formed without them best."""
+        after = self.fit(unseen, y, answers).clamp(min=LEAST)
+        return -float(nn.functional.nll_loss(after.log(), y, reduction="sum"))
+
     def _weigh(self, own: Tensor, words: list[Tensor], y: Tensor) -> None:
         """Coordinate-wise, twice around; a prior holds every weight near where it started."""
         weights = [self.alpha, *self.betas]
@@ -164,13 +197,22 @@ class Panel:
             weights[k] = WEIGHTS[scores.index(min(scores))]
         self.alpha, self.betas = weights[0], weights[1:]
 
-    def recount(self, members: Tensor, answers: Tensor) -> None:
-        """Count answers beside what is believed of their items today."""
-        believed = self.posterior(members, answers).mean(0)
-        for e, one in enumerate(self.reliability):
+    def recount(self, own: Tensor, answers: Tensor, checked: tuple[Tensor, Tensor, Tensor]) -> None:
+        """Count answers `[block, expert]` whose truth nobody told beside what is believed of their items today.
+
+        Whom to ask, and whether the truth is bought, was decided by what is counted here, so these counts and the
+        truths together are those of Dawid and Skene's estimate with the own model as one more annotator. How far that
+        is off is seen on `checked`: of truths bought whatever was believed, what is held of them unseen, the answers
+        and the classes.
+        """
+        held, said, y = checked
+        for _, (e, one) in itertools.product(range(ROUNDS), enumerate(self.reliability)):
+            known = said[:, e] >= 0
+            right = (said[known, e] == y[known]).float()
+            one.recheck(right - self.trust(e, held[known], said[known]).gather(1, said[known, e : e + 1])[:, 0])
             known = answers[:, e] >= 0
             counts = torch.zeros(self.n_classes, self.n_classes)
-            counts.index_add_(1, answers[known, e], believed[known].T)
+            counts.index_add_(1, answers[known, e], self.trust(e, own[known], answers[known]).T)
             one.believe(counts)
 
     def with_game(self, game: Game) -> Panel:

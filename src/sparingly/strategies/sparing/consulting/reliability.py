@@ -24,7 +24,7 @@ WORSE = 0.5
 """The share of its accuracy that an expert has left who has become worse, in the bet against it."""
 DOUBT = 0.3
 """The share of every belief that is given to chance when an answer is held against it."""
-MISBELIEF = (-0.05, 0.08)
+MISBELIEF = (-0.03, 0.15)
 """How much more often answers are right than believed, mean and deviation, before any random check: those whose truth
 is not bought are those that look safe, and of these beliefs are too high."""
 SURPRISE_VARIANCE = 0.15
@@ -150,23 +150,28 @@ class Reliability:
         columns[rows, y] = torch.where(counted, without, columns[rows, y])
         return columns
 
-    def check(self, y: int, said: int, believed: Tensor, clock: int, *, random: bool = False) -> None:
+    def check(self, y: int, said: int, believed: Tensor, clock: int, *, random: float | None = None) -> None:
         """Hear the truth beside an answer, after a belief `[class]` that the answer was part of.
 
-        Whether it was a random check matters: truths bought where answers are doubtful speak for those alone.
+        Of a random check, `random` is how likely the answer was held to be right: truths bought where answers are
+        doubtful speak for those alone.
 
         The bet is on the truth given the observation and the answer: it is fair however such items are chosen.
         """
         worse = believed * self._worse()[:, said] / self.matrix[:, said]
         self._bet(float(believed[y]), float(worse[y] / worse.sum()), clock)
         self.truths[y, said] += 1
-        if random:
+        if random is not None:
             number, total, squares = self.checks
-            off = (y == said) - float(believed[said])
+            off = (y == said) - random
             self.checks = (number + 1, total + off, squares + off * off)
         else:
             self.told = (self.told[0] + (y == said), self.told[1] + 1)
         self._matrix = None
+
+    def recheck(self, off: Tensor) -> None:
+        """Random checks by today's beliefs: 1 or 0 less how likely each answer is held to be right, `[checks]`."""
+        self.checks = (float(len(off)), float(off.sum()), float(off.square().sum()))
 
     def leave(self, believed: float) -> None:
         """Keep an answer whose truth is not bought, unless by a random check, and how likely it is held to be right."""
@@ -191,8 +196,8 @@ class Reliability:
             beliefs = beliefs + 1e-3 * total / self.n_classes**2
             total = float(beliefs.sum())
             held = float(beliefs.diagonal().sum()) / total
-            met = self.left[0] / self.left[1] + self._misbelief()[0] if self.left[1] else held
-            met = min(max(met, 0.02), 0.99)
+            self.left = (held * self.left[1], self.left[1])
+            met = min(max(held + self._misbelief()[0], 0.02), 0.99)
             untold = max(0.0, self.told[1] + self.left[1] - float(self.truths.sum()))
             right_part = torch.diag(beliefs.diagonal()) * (met / held)
             wrong_part = beliefs.clone().fill_diagonal_(0) * ((1 - met) / (1 - held))
