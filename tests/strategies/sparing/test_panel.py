@@ -9,6 +9,7 @@ import torch
 import sparingly as sp
 from sparingly.strategies.sparing.consulting.panel import Panel
 from sparingly.strategies.sparing.consulting.reliability import Reliability
+from sparingly.strategies.sparing.kernel import KernelMembers
 
 GPT, LLAMA, HUMAN = sp.Expert("gpt", 0.01), sp.Expert("llama", 0.01), sp.Expert("human", 1.0, gold=True)
 
@@ -176,3 +177,69 @@ def test_labels_teach_less_where_an_expert_would_have_known():
     beside_experts, knowledge.panel = knowledge._slope(*given), None
     assert panel is not None
     assert beside_experts < 0.2 * knowledge._slope(*given)
+
+
+def _judged(seed):
+    """The accuracy learned of an expert right in 70 %: wrong answers were bought beside the truth, a tenth checked."""
+    rng = np.random.default_rng(seed)
+    truth, held = torch.tensor(rng.integers(3, size=1500)), torch.full((1500, 3), 1 / 3)
+    said = torch.tensor(_said(truth.numpy(), 0.7, 3, rng))[:, None]
+    panel = Panel(sp.label_efficient(3, experts=[GPT, HUMAN]))
+    doubtful = torch.zeros(1500, dtype=torch.bool)
+    doubtful[torch.nonzero(said[:, 0] != truth)[-60:, 0]] = True
+    checked = ~doubtful & (torch.arange(1500) < 150)
+    for k in range(1500):
+        if not doubtful[k]:
+            panel.reliability[0].leave(0.8)
+        if doubtful[k] or checked[k]:
+            trust = None if doubtful[k] else 0.8
+            panel.reliability[0].check(int(truth[k]), int(said[k]), held[k], clock=k, random=trust)
+    left = ~doubtful & ~checked
+    panel.recount(held[left], said[left], (held[checked], said[checked], truth[checked]))
+    return panel.reliability[0].accuracy
+
+
+def test_an_expert_is_judged_by_truths_bought_whatever_was_believed():
+    assert np.mean([_judged(seed) for seed in range(12, 18)]) == pytest.approx(0.7, abs=0.04)
+
+
+def test_everyone_cheap_is_asked_beside_the_first_truths():
+    X, y, said = _stream(60, 0.8, seed=13)
+    dear = sp.Expert("dear", 0.9)
+    answers = {"gpt": said, "llama": said, "dear": said}
+    rounds, _ = _play([GPT, LLAMA, dear, HUMAN], X, y, answers)
+    first = [one.asked for one in rounds if "human" in one.asked][:20]
+    assert all({"gpt", "llama"} <= set(asked) for asked in first)
+    assert not any("dear" in asked for asked in first)
+
+
+def test_answers_about_other_rows_teach_the_own_model_and_are_kept_in_its_state():
+    rng = np.random.default_rng(14)
+    y = rng.integers(4, size=900)
+    X = rng.normal(size=(900, 8)).astype(np.float32)
+    X[np.arange(900), y] += 2
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    rounds, strategy = _play([GPT, HUMAN], X, y, {"gpt": _said(y, 0.85, 4, rng)})
+    beliefs = strategy.knowledge.beliefs
+    assert beliefs.taught
+    rows = torch.from_numpy(X[:200])
+    taught, alone = beliefs(rows).mean(0), beliefs(rows, taught=False).mean(0)
+    right = torch.from_numpy(y[:200])
+    assert (taught.argmax(1) == right).float().mean() >= (alone.argmax(1) == right).float().mean()
+    again = sp.Sparing(strategy.game, 8)
+    again.load_state_dict(strategy.state_dict())
+    assert torch.equal(again.knowledge.beliefs(rows), beliefs(rows))
+    assert sum(one.cost for one in rounds) < 900
+
+
+def test_no_label_comes_back_to_a_member_that_is_blind_to_it():
+    generator = torch.Generator().manual_seed(15)
+    X, y, folds = torch.randn(60, 4, generator=generator), torch.arange(60) % 2, torch.arange(60) % 3
+    rows, soft = torch.randn(40, 4, generator=generator), torch.full((3, 40, 2), 0.5)
+    held = {}
+    for name, labels in (("as it is", y), ("fold 0 turned", torch.where(folds == 0, 1 - y, y))):
+        gold, student = KernelMembers(2, members=3), KernelMembers(2, members=3)
+        gold.fit(X, X, y, folds)
+        student.fit_beside(gold, labels, folds, (rows, soft))
+        held[name] = student.scores(X)[0] - student._mean
+    assert torch.allclose(held["as it is"], held["fold 0 turned"], atol=1e-4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ ROUNDS = 8
 """Of expectation and maximisation, whenever reliability is counted anew."""
 TRIED = 1.0
 """Cost that answers were expected to save, and did, before any were heard."""
-OWN = 0.7
+OWN = 0.5
 """The weight of the own model before anything is known of it."""
 
 
@@ -63,13 +64,17 @@ class Panel:
         """Probabilities `[member, block, class]` after answers `[block, expert]`."""
         if not bool((answers >= 0).any()):
             return members
-        weight = torch.zeros(members.shape[1:])
+        weight, alone = torch.zeros(members.shape[1:]), self._alone((answers >= 0).sum(1))
         for e, one in enumerate(self.reliability):
             known = answers[:, e] >= 0
-            weight[known] += self.betas[e] * one.matrix[:, answers[known, e]].T.log()
+            weight[known] += (self.betas[e] * alone[known])[:, None] * one.matrix[:, answers[known, e]].T.log()
         told = (answers >= 0).any(1)
         after = (self.alpha * members.clamp(min=LEAST).log() + weight).softmax(2)
         return torch.where(told[None, :, None], after, members)
+
+    def _alone(self, heard: Tensor) -> Tensor:
+        """How much more an answer counts the fewer were `heard`: those of all share what they know together."""
+        return (len(self) / heard.clamp(min=1)).sqrt()
 
     def words(self, answers: Sequence[int]) -> str:
         """Who says what, and how often that is right.
@@ -102,7 +107,7 @@ class Panel:
             expected, met = self.saved[e]
             if action in asked:
                 continue
-            gain = self.gain(e, belief, risk) * met / expected
+            gain = self.gain(e, belief, risk, len(asked)) * met / expected
             if gain - expert.price > best or (found is None and 0 < expert.price <= cheap):
                 best, found = gain - expert.price, (action, expert, gain)
         if found is None:
@@ -122,7 +127,7 @@ class Panel:
         """
         before = self.posterior(own[:, None], torch.tensor([answers])).mean(0)[0]
         risk, announced = (self.costs @ before).min(0)
-        expected, met = self.gain(e, before, float(risk)), 0.0
+        expected, met = self.gain(e, before, float(risk), sum(one >= 0 for one in answers)), 0.0
         if said >= 0:
             told = [said if k == e else one for k, one in enumerate(answers)]
             after = self.costs @ self.posterior(own[:, None], torch.tensor([told])).mean(0)[0]
@@ -154,24 +159,27 @@ class Panel:
             if said >= 0:
                 one.leave(trust)
 
-    def gain(self, e: int, belief: Tensor, risk: float) -> float:
-        """By how much the next answer of an expert is expected to lower the risk of a belief `[class]`."""
+    def gain(self, e: int, belief: Tensor, risk: float, heard: int = 0) -> float:
+        """By how much the next answer of an expert is expected to lower the risk of a belief `[class]`.
+
+        The belief is that after so many answers `heard` from others.
+        """
         q = self.reliability[e].matrix
         said = belief @ q
-        after = belief.clamp(min=LEAST)[:, None] * q ** self.betas[e]
+        after = belief.clamp(min=LEAST)[:, None] * q ** (self.betas[e] * math.sqrt(len(self) / (heard + 1)))
         least = (self.costs @ (after / after.sum(0))).amin(0)
         return (risk - float(said @ least)) * self.reliability[e].answers
 
     def fit(self, unseen: Tensor, y: Tensor, answers: Tensor) -> Tensor:
         """Choose the weights that make labels likeliest, given beliefs formed without them; the posterior of these."""
         own = unseen.clamp(min=LEAST).log()
-        words = []
+        words, alone = [], self._alone((answers >= 0).sum(1))
         for e, one in enumerate(self.reliability):
             known = answers[:, e] >= 0
             word = torch.zeros_like(own)
             if bool(known.any()):
                 word[known] = one.left_out(y[known], answers[known, e]).clamp(min=LEAST).log()
-            words.append(word)
+            words.append(word * alone[:, None])
         told = (answers >= 0).any(1)
         if bool(told.any()):
             self._weigh(own[told], [word[told] for word in words], y[told])
