@@ -247,8 +247,8 @@ class Beliefs:
             held = _mix(held, (logs / self._tree_temperature).softmax(2), self._tree_share)
         held = self._with_unheard(held)
         if taught and self._student is not None and self._student_share:
-            scores = self._student.scores(rows.flatten(1))[:, : len(X)]
-            held = _mix(held, (self._student_contrast * scores).softmax(2), self._student_share)
+            learned = self._student.scores(rows.flatten(1))[:, : len(X)]
+            held = _mix(held, (self._student_contrast * learned).softmax(2), self._student_share)
         return held
 
     def add_class(self) -> None:
