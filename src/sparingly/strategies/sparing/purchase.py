@@ -326,9 +326,8 @@ class PurchaseRule:
 
     def _checks(self, offer: Offer, numbers: Mapping[str, float]) -> tuple[bool, Why]:
         """Whether it is time for a random question; if not, the announcement stands."""
-        rate = self.audit * (1 + offer.novelty) / 2 * math.sqrt(self.unit / max(offer.price, LEAST_PRICE))
-        rate = min(CHECK, rate / math.sqrt(offer.check.made + 1))
-        rate = CHECK if offer.check.suspect and self.audit > 0 else rate
+        first = self.audit * (1 + offer.novelty) / 2 * math.sqrt(self.unit / max(offer.price, LEAST_PRICE))
+        rate = self.check_rate(first, offer.check.made, offer.check.suspect)
         audit = offer.check.left <= rate
         found = {**numbers, "probability": rate, "audit": audit}
         if audit:
@@ -338,22 +337,39 @@ class PurchaseRule:
 
     def announced(self, offers: OfferBlock, worth: Worth) -> tuple[dict[str, Floats], int]:
         """The numbers of a block, and how many of its first rows are not worth a question; the same as one by one."""
-        to_come = self.rounds_to_come(offers.clock + np.arange(len(offers)))
+        to_come = self.rounds_to_come(np.arange(offers.clock, offers.clock + len(offers)))
         average = to_come * worth.average / offers.known
         label = to_come * worth.each / offers.known * _lasting(offers) if self.selection else average
         net = offers.price - offers.risk
         asks = (net < 0) | (label > net)
         if self.selection and not offers.waiting:
-            asks |= (offers.price - worth.risk > 0) & (offers.price - worth.risk < average)
+            usual = offers.price - worth.risk
+            asks |= (usual > 0) & (usual < average)
         numbers = {"worth": label, "net": net, "risk": offers.risk, "price": offers.price, "average": average}
-        return numbers, int(asks.argmax()) if asks.any() else len(offers)
+        return numbers, first_true(asks)
 
-    def check_rates(self, offers: OfferBlock, made: NDArray[np.int64], suspect: NDArray[np.bool_]) -> Floats:
-        """The rates of random questions about the first rows' announcements, each `made` so often before."""
-        novelty, price = offers.novelty[: len(made)], offers.price[: len(made)]
-        rate = self.audit * (1 + novelty) / 2 * np.sqrt(self.unit / np.maximum(price, LEAST_PRICE))
-        rate = np.minimum(CHECK, rate / np.sqrt(made + 1))
-        return np.where(suspect, CHECK, rate) if self.audit > 0 else rate
+    def first_rates(self, offers: OfferBlock, count: int) -> list[float]:
+        """The rates of random questions about the first rows' announcements, had none been made before."""
+        novelty, price = offers.novelty[:count], offers.price[:count]
+        rates: list[float] = (
+            self.audit * (1 + novelty) / 2 * np.sqrt(self.unit / np.maximum(price, LEAST_PRICE))
+        ).tolist()
+        return rates
+
+    def check_rate(self, first_rate: float, made: int, suspect: bool) -> float:
+        """The rate of random questions about an announcement that was made so often."""
+        rate = min(CHECK, first_rate / math.sqrt(made + 1))
+        return CHECK if suspect and self.audit > 0 else rate
+
+
+def first_true(found: NDArray[np.bool_]) -> int:
+    """The place of the first that holds; how many there are if none does.
+
+    >>> first_true(np.array([False, True])), first_true(np.array([False, False])), first_true(np.array([], dtype=bool))
+    (1, 2, 0)
+    """
+    place = int(found.argmax()) if len(found) else 0
+    return place if len(found) and found[place] else len(found)
 
 
 def _lasting(offer: Offer | OfferBlock) -> Any:
@@ -362,4 +378,4 @@ def _lasting(offer: Offer | OfferBlock) -> Any:
     >>> _lasting(Offer(0.4, 0.2, 1.0, clock=300, known=200, waiting=150))
     0.05
     """
-    return offer.value * ((offer.known - offer.waiting) / offer.known)
+    return offer.value * ((offer.known - offer.waiting) / offer.known) if offer.waiting else offer.value

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from sparingly.games import Game
@@ -34,13 +33,14 @@ from sparingly.strategies.sparing.purchase import (
     Offer,
     OfferBlock,
     PurchaseRule,
+    first_true,
     scale,
 )
 from sparingly.strategies.sparing.watch import Watch
 from sparingly.strategies.sparing.worth import SLOPE_ERROR, SPREAD
 from sparingly.strategies.strategy import AHEAD, FEW_AHEAD, Assessment, Heard, Strategy, Why
 
-BLOCK = ("risk", "value", "price", "novelty", "cheapest")
+BLOCK = ("risk", "value", "price", "novelty")
 """What decisions on a whole block look at, in this order."""
 SEEN = ("risk", "value", "price", "novelty", "cheapest", "probability")
 """What a decision on one row looks at."""
@@ -213,17 +213,20 @@ class Sparing(Strategy):
             numbers, count = self.purchase_rule.announced(offers, worth)
         else:
             asks = known < self.purchase_rule.starts(offers, self.knowledge.guess(), BLIND)
-            numbers, count = {}, _first(asks)
+            numbers, count = {}, first_true(asks)
+        rates = self.watch.announce(self.purchase_rule, offers, said[:count])
+        count = len(rates)
         if not count:
             return []
-        rates, count = self.watch.announce(self.purchase_rule, offers, said[:count])
         self.knowledge.observe_block(assessment.X[first : first + count], self._rng)
-        columns = zip(*(one[:count].tolist() for one in (*numbers.values(), rates)), strict=True)
+        columns = zip(*(one[:count].tolist() for one in numbers.values()), rates, strict=True)
         names = (*numbers, "probability", "audit")
         guess = GUESSED if len(self.knowledge.bought) < FIRST else NEAREST
         sentence = guess if worth is None else ANNOUNCED
-        whys = [Why(sentence, dict(zip(names, (*row, False), strict=True))) for row in columns]
-        return list(zip(said[:count].tolist(), whys, strict=True))
+        return [
+            (one, Why(sentence, dict(zip(names, (*row, False), strict=True))))
+            for one, row in zip(said[:count], columns, strict=True)
+        ]
 
     def _choose_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, int, Why]]:
         if self.panel is not None:
@@ -248,10 +251,10 @@ class Sparing(Strategy):
         labels, waiting = len(self.knowledge.bought), len(self.questions)
         offers, said = self._offers(assessment, first, last, labels + waiting)
         starts = self.purchase_rule.starts(offers, self.knowledge.guess(), BLIND)
-        count = _first(labels + waiting + np.arange(len(starts)) >= starts)
+        count = first_true(labels + waiting + np.arange(len(starts)) >= starts)
         X, believed = assessment.X[first : first + count], assessment.values["probability"][first : first + count]
         self.knowledge.observe_block(X, self._rng)
-        asked = zip(X.unbind(), said[:count].tolist(), believed.clone().unbind(), strict=True)
+        asked = zip(X.unbind(), said[:count], believed.clone().unbind(), strict=True)
         self.questions.add(
             *(
                 OpenQuestion(x, self.clock + i, announced, math.nan, math.nan, p, labels)
@@ -260,16 +263,14 @@ class Sparing(Strategy):
         )
         most, expert = self.purchase_rule.most_first, self.expected_costs.expert or 0
         whys = [Why(ASKED_FIRST, {"start": min(int(start), most)}) for start in starts[:count].tolist()]
-        return list(zip([expert] * count, said[:count].tolist(), whys, strict=True))
+        return list(zip([expert] * count, said[:count], whys, strict=True))
 
-    def _offers(
-        self, assessment: Assessment, first: int, last: int, known: int
-    ) -> tuple[OfferBlock, NDArray[np.int64]]:
+    def _offers(self, assessment: Assessment, first: int, last: int, known: int) -> tuple[OfferBlock, list[int]]:
         """The rows as offers, up to the round in which a question is given up, and what would be announced."""
         last = min(last, first + self.questions.rounds_to_expiry(self.clock))
-        risk, value, price, novelty, cheapest = assessment.values["block"][first:last].T
+        risk, value, price, novelty = assessment.values["block"][first:last].T
         offers = OfferBlock(risk, value, price, novelty, self.clock, known, len(self.questions))
-        return offers, cheapest.astype(int)
+        return offers, assessment.values["cheapest"][first:last]
 
     def _choose_again(self, assessment: Assessment, row: int, heard: Heard) -> tuple[int, int, Why]:
         if self.panel is None:
@@ -450,8 +451,3 @@ class Sparing(Strategy):
     def _parts(self) -> dict[str, Knowledge | OpenQuestions | Watch]:
         """What changes, by the names that state files have for it."""
         return {"knows": self.knowledge, "questions": self.questions, "watch": self.watch}
-
-
-def _first(found: NDArray[np.bool_]) -> int:
-    """The place of the first that holds; how many there are if none does."""
-    return int(found.argmax()) if found.any() else len(found)

@@ -6,12 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from sparingly.strategies.sparing.open_questions import OpenQuestion
-from sparingly.strategies.sparing.purchase import START, Check, Floats, OfferBlock, PurchaseRule
+from sparingly.strategies.sparing.purchase import START, Check, OfferBlock, PurchaseRule
 
 SURPRISE = 3.0
 """Wealth against an announcement above which it is checked."""
@@ -153,25 +151,19 @@ class Watch:
         left = self._left[announced] - probability
         self._left[announced] = left if left > 0 else left + 1
 
-    def announce(self, rule: PurchaseRule, offers: OfferBlock, said: NDArray[np.int64]) -> tuple[Floats, int]:
-        """Make the first rows' announcements up to one that is to be checked: the rates of checks, and how many."""
-        ones = said.tolist()
-        before = {one: self._made[one] for one in ones}
-        made = []
-        for one in ones:
-            made.append(before[one])
-            before[one] += 1
-        suspect = np.array([self.evidence.is_suspect(one) for one in ones], dtype=bool)
-        rates = rule.check_rates(offers, np.array(made), suspect)
-        count = 0
-        for one, rate in zip(ones, rates.tolist(), strict=True):
+    def announce(self, rule: PurchaseRule, offers: OfferBlock, said: Sequence[int]) -> list[float]:
+        """Make the first rows' announcements up to one that is to be checked: the rates of checks of those made."""
+        suspects = [self.evidence.is_suspect(one) for one in range(len(self._made))]
+        rates: list[float] = []
+        for one, first in zip(said, rule.first_rates(offers, len(said)), strict=True):
+            rate = rule.check_rate(first, self._made[one], suspects[one])
             left = self._left[one] - rate
             if left <= 0:
                 break
             self._left[one] = left
             self._made[one] += 1
-            count += 1
-        return rates, count
+            rates.append(rate)
+        return rates
 
     def detect_change(self, question: OpenQuestion, y: int, clock: int) -> tuple[list[int], int] | None:
         """Settle the bet; if that is a change, whose labels are to be forgotten, and those from before which round.
