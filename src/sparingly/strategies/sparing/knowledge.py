@@ -284,11 +284,6 @@ class Knowledge:
         self._stream.renew()
         self.schedule = replace(self.schedule, labels=0, clock=clock)
 
-    def doubt(self) -> None:
-        """The labels of late contradict the model: this one brings an update, if there is a model."""
-        if self.worth is not None:
-            self.schedule = replace(self.schedule, labels=0)
-
     def add_class(self, expected_costs: ExpectedCosts, panel: Panel | None, clock: int) -> None:
         """Take on one more class; the next label brings an update."""
         self.expected_costs, self.panel = expected_costs, panel

@@ -370,8 +370,6 @@ class Sparing(Strategy):
         stale = None if question is None else self.watch.detect_change(question, y, self.clock)
         if stale is not None:
             self.knowledge.forget(*stale, self.clock)
-        elif question is not None and self.watch.evidence.is_doubtful(question.announced):
-            self.knowledge.doubt()
 
     def _check_experts(self, panel: Panel, x: Tensor, y: int, question: OpenQuestion) -> None:
         """Hold what experts said against the truth."""

@@ -13,8 +13,6 @@ from sparingly.strategies.sparing.purchase import START, Check, OfferBlock, Purc
 
 SURPRISE = 3.0
 """Wealth against an announcement above which it is checked."""
-DOUBT = 100.0
-"""Wealth from which on the model is trained anew before anything is forgotten: it may not have met the case yet."""
 
 
 class Evidence:
@@ -45,13 +43,11 @@ class Evidence:
         """When each wealth last rose from 1."""
         self.instead: list[list[int]] = [[] for _ in range(n_classes)]
         """The classes met in its place since then."""
-        self.retrained = [False] * n_classes
-        """Whether the model was trained anew for its sake since then."""
 
     def bet(self, announced: int, y: int, expected: float, met: float, clock: int) -> float:
         """Settle one bet, the class being y; both costs are shares of the largest. The wealth after it."""
         if self.wealth[announced] <= 1:
-            self.since[announced], self.instead[announced], self.retrained[announced] = clock, [], False
+            self.since[announced], self.instead[announced] = clock, []
         if y != announced:
             self.instead[announced].append(y)
         expected = min(1.0, expected + self.SLACK)
@@ -68,14 +64,6 @@ class Evidence:
         self.wealth.append(1.0)
         self.since.append(0)
         self.instead.append([])
-        self.retrained.append(False)
-
-    def is_doubtful(self, announced: int) -> bool:
-        """Whether the model ought to be trained anew, once, to see if what it has met since explains the evidence."""
-        if self.wealth[announced] < DOUBT or self.retrained[announced]:
-            return False
-        self.retrained[announced] = True
-        return True
 
     def reset(self, classes: list[int]) -> None:
         """Begin anew with some announcements."""
@@ -83,15 +71,13 @@ class Evidence:
             self.wealth[announced] = 1.0
 
     def state_dict(self) -> dict[str, Any]:
-        instead, retrained = [list(one) for one in self.instead], [int(one) for one in self.retrained]
-        return {"wealth": list(self.wealth), "since": list(self.since), "instead": instead, "retrained": retrained}
+        instead = [list(one) for one in self.instead]
+        return {"wealth": list(self.wealth), "since": list(self.since), "instead": instead}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.wealth = [float(w) for w in state["wealth"]]
         self.since = [int(t) for t in state["since"]]
         self.instead = [[int(y) for y in one] for one in state["instead"]]
-        # Earlier states do not know of it: there a model in doubt is trained once more.
-        self.retrained = [bool(one) for one in state.get("retrained", [False] * len(self.wealth))]
 
 
 class Watch:
