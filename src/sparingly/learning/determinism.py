@@ -7,7 +7,7 @@ that is assessed alone must get the same numbers as in a block, to the bit, so s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 from torch import Tensor, cat, nn
@@ -25,7 +25,7 @@ def pad_block(X: Tensor, rows: int = ROWS) -> Tensor:
     >>> pad_block(torch.ones(3, 2)).shape
     torch.Size([8, 2])
     """
-    missing = -len(X) % rows
+    missing = -X.shape[0] % rows
     return X if not missing else cat([X, X.new_zeros(missing, *X.shape[1:])])
 
 
@@ -56,8 +56,7 @@ class RowIndependentLinear(nn.Linear):
         return product if self.bias is None else product + self.bias
 
 
-@contextmanager
-def one_thread(wanted: bool = True) -> Iterator[None]:
+def one_thread(wanted: bool = True) -> AbstractContextManager[None]:
     """Compute on one thread, and leave the user's number of threads as it was.
 
     Networks as small as ours spend more on waking threads than on arithmetic, and sums come out the same, to the last
@@ -76,10 +75,26 @@ def one_thread(wanted: bool = True) -> Iterator[None]:
     True
     """
     threads = torch.get_num_threads() if wanted else 1
-    if threads != 1:
-        torch.set_num_threads(1)
+    return _AS_IT_IS if threads == 1 else _one_thread_of(threads)
+
+
+_AS_IT_IS = nullcontext()
+
+
+@contextmanager
+def _one_thread_of(threads: int) -> Iterator[None]:
+    torch.set_num_threads(1)
     try:
         yield
     finally:
-        if threads != 1:
-            torch.set_num_threads(threads)
+        torch.set_num_threads(threads)
+
+
+def without_gradients() -> AbstractContextManager[None]:
+    """As `torch.no_grad()`, which costs as much as a small computation, where gradients are not off already.
+
+    >>> with without_gradients(), without_gradients():
+    ...     torch.is_grad_enabled()
+    False
+    """
+    return torch.no_grad() if torch.is_grad_enabled() else _AS_IT_IS

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+from sparingly.learning.derived import Derived
 
 FARTHEST = 1.0
 """How far beyond the smallest and the largest value seen an encoded feature may go, in widths of the end interval."""
@@ -162,6 +165,7 @@ class QuantileScaling:
         self.width = width
         self.directions = False
         """Whether every row of the sample had the length 1."""
+        self._arrays: Derived[tuple[NDArray[Any], ...]] = Derived()
 
     @property
     def n_features(self) -> int:
@@ -208,13 +212,17 @@ class QuantileScaling:
     def __call__(self, X: Tensor) -> Tensor:
         """Encode a block `[block, *shape]` as `[block, n_features]`, centred on the sample."""
         # numpy's calls cost less than torch's, and an observation is mostly seen alone.
-        flat = X.flatten(1).numpy().take(self.column.numpy(), axis=1).astype(np.float64)
-        flat -= self.low.numpy()
-        flat *= self.rate.numpy()
-        risen = np.maximum(flat.astype(np.float32), self.floor.numpy())
-        np.minimum(risen, self.ceiling.numpy(), out=risen)
-        risen -= self.mean.numpy()
+        column, low, rate, floor, ceiling, mean = self._arrays.of(self.mean, lambda _: self._as_arrays())
+        flat = X.flatten(1).numpy().take(column, axis=1).astype(np.float64)
+        flat -= low
+        flat *= rate
+        risen = np.maximum(flat.astype(np.float32), floor)
+        np.minimum(risen, ceiling, out=risen)
+        risen -= mean
         return torch.from_numpy(risen)
+
+    def _as_arrays(self) -> tuple[NDArray[Any], ...]:
+        return tuple(getattr(self, name).numpy() for name in self._PARTS)
 
     def state_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._PARTS}

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning import state_files
-from sparingly.learning.determinism import one_thread
+from sparingly.learning.determinism import one_thread, without_gradients
 from sparingly.strategies.checks import check_finite, checked_outcomes, checked_shape
 from sparingly.strategies.decision import Decision as Decision
 from sparingly.strategies.decision import Why as Why
@@ -61,7 +61,7 @@ class Assessment:
     values: Mapping[str, Any]
 
     def __len__(self) -> int:
-        return int(self.X.shape[0])
+        return self.X.shape[0]
 
 
 class Strategy(abc.ABC):
@@ -227,7 +227,7 @@ class Strategy(abc.ABC):
     def assess(self, X: ArrayLike | Tensor) -> Assessment:
         """Estimates for a block of observations `[block, *shape]`; changes nothing."""
         block = self._block(X)
-        with torch.no_grad(), one_thread(self._small):
+        with without_gradients(), one_thread(self._small):
             return Assessment(block, self.generation, self._assess(block))
 
     def valid(self, assessment: Assessment) -> bool:
@@ -248,7 +248,7 @@ class Strategy(abc.ABC):
                 self.game.symbol_index(asked, symbol)
         if not self.valid(assessment):
             assessment, row = self.assess(assessment.X[row : row + 1]), 0
-        with torch.no_grad():
+        with without_gradients():
             chosen = self._choose_again(assessment, row, heard) if heard else self._choose(assessment, row)
         action, prediction, why = chosen
         asks = self.game.informative_mask[action]
@@ -424,11 +424,13 @@ class Strategy(abc.ABC):
 
         Where a strategy's scores are no probabilities, they are made such: divided by their sum, or by a softmax.
         """
-        with torch.no_grad():
+        with without_gradients():
             held = self._probabilities(assessment).double().cpu()
-        total = held.sum(1, keepdim=True)
-        if len(held) and float(held.min()) >= 0 and float(total.min()) > 0:
-            return (held / total).numpy()
+            total = held.sum(1, keepdim=True)
+        values: NDArray[np.float64] = held.numpy()
+        sums: NDArray[np.float64] = total.numpy()
+        if len(values) and values.min() >= 0 and sums.min() > 0:
+            return values / sums
         none = (held < 0).any(1, keepdim=True) | (total <= 0)
         return torch.where(none, held.softmax(1), held / total).numpy()
 

@@ -198,11 +198,11 @@ def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:
     return Ticket(row.id, prediction, bool(row.asks), row.action, **told)
 
 
-def new_ticket(row: Mapping[str, Any], classes: Sequence[Label]) -> Ticket:
-    """The same from a row as it is made, without reading back what was written."""
+def new_ticket(row: Mapping[str, Any], classes: Sequence[Label], shares: Sequence[float]) -> Ticket:
+    """The same from a row as it is made and its probabilities, without reading back what was written."""
     why, asked = Reason(row["why"]), tuple(json.loads(row["asked"])) if row["asked"] else ()
     why.numbers = row["numbers"]
-    told = {"why": why, "probabilities": _probabilities(row["probabilities"], classes), "numbers": row["numbers"]}
+    told = {"why": why, "probabilities": dict(zip(classes, shares, strict=False)), "numbers": row["numbers"]}
     prediction = None if row["status"] == HELD else classes[row["prediction"]]
     return Ticket(row["id"], prediction, bool(row["asks"]), row["action"], **told, status=row["status"], asked=asked)
 
@@ -256,7 +256,8 @@ def decide(
             for i, r in enumerate(refused)
         ],
     )
-    return [new_ticket(row, settings.classes) for row in made]
+    shares = _shares([row["probabilities"] for row in made])
+    return [new_ticket(row, settings.classes, held) for row, held in zip(made, shares, strict=True)]
 
 
 def ticket_row(
@@ -329,9 +330,14 @@ def _drawn(settings: AgentSettings, seq: int) -> bool:
 
 def reasons_columns(values: Mapping[str, Any], probabilities: NDArray[np.float64] | None) -> dict[str, Any]:
     """The numbers of a reason, by name, and the classes' probabilities as columns of a ticket's row; see `stored`."""
-    plain = {name: _plain_number(value) for name, value in values.items()}
     held = None if probabilities is None else probabilities.astype("<f4").tobytes()
-    return {"probabilities": held, "numbers": {k: v for k, v in plain.items() if v is not None}}
+    plain = {
+        name: number
+        for name, value in values.items()
+        if (number := value if type(value) is float and -math.inf < value < math.inf else _plain_number(value))
+        is not None
+    }
+    return {"probabilities": held, "numbers": plain}
 
 
 def asked_of(row: Any) -> tuple[str, ...]:
@@ -350,8 +356,19 @@ def reasons_of(row: Any, classes: Sequence[Label]) -> dict[str, Any]:
 
 
 def _probabilities(held: bytes | None, classes: Sequence[Label]) -> dict[Label, float]:
-    shares = np.frombuffer(held, dtype="<f4").astype(np.float64).round(6).tolist() if held else []
-    return dict(zip(classes, shares, strict=False))
+    return dict(zip(classes, _shares([held])[0], strict=False))
+
+
+def _shares(held: Sequence[bytes | None]) -> list[list[float]]:
+    """Probabilities of the classes, as they are stored for each ticket, as numbers; none where none are stored."""
+    lengths = {len(one or b"") for one in held}
+    if len(lengths) > 1:
+        return [_shares([one])[0] for one in held]
+    if not any(lengths):
+        return [[] for _ in held]
+    numbers = np.frombuffer(b"".join(one or b"" for one in held), dtype="<f4").astype(np.float64).round(6)
+    found: list[list[float]] = numbers.reshape(len(held), -1).tolist()
+    return found
 
 
 def _plain_number(value: Any) -> Any:

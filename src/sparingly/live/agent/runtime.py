@@ -496,7 +496,7 @@ class AgentRuntime:
             self._check_open()
             settings = self.store.settings
             schema = settings.schema.complete(block, self._given_encoder or settings.encoder)
-            if schema == settings.schema:
+            if schema is settings.schema or schema == settings.schema:
                 return
             schema.read_all(block if schema.is_raw else block[:1], self._encoder(schema))
             if settings.shape is None:

@@ -162,8 +162,11 @@ def _prepare(connection: sqlite3.Connection, record: Any) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(WRITES, False)
-    run(connection, "BEGIN IMMEDIATE" if writes else "BEGIN")
+    """SQLAlchemy begins; the driver may have done so already."""
+    driver: Any = connection.connection.driver_connection
+    if not driver.in_transaction:
+        writes = connection.get_execution_options().get(WRITES, False)
+        run(connection, "BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def is_sqlite(connection: Connection) -> bool:
@@ -178,6 +181,18 @@ def run(connection: Connection, statement: str, rows: Sequence[Sequence[Any]] | 
     except sqlite3.Error as error:
         raise DBAPIError.instance(statement, None, error, sqlite3.Error) from error
     return found
+
+
+def commit(connection: Connection) -> None:
+    """End a transaction that was begun by the driver itself, whether or not SQLAlchemy has joined it."""
+    if connection.in_transaction():
+        connection.commit()
+        return
+    driver: Any = connection.connection.driver_connection
+    try:
+        driver.commit()
+    except sqlite3.Error as error:
+        raise DBAPIError.instance("COMMIT", None, error, sqlite3.Error) from error
 
 
 def _write_ahead(path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from sparingly.live.agent.errors import AgentError, DamagedError, StoreError
 from sparingly.live.quality.quality_checks import QualityChecks
 from sparingly.live.store import snapshots
 from sparingly.live.store.migrations import VERSION, meta, read_meta, write_meta
-from sparingly.live.store.sqlite import WRITES, SQLite, is_sqlite, run
+from sparingly.live.store.sqlite import WRITES, SQLite, commit, is_sqlite, run
 from sparingly.live.store.tables import MIGRATIONS, journal
 
 
@@ -100,53 +100,35 @@ class Store:
             raise
         return store
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> AbstractContextManager[Connection]:
         """A transaction that holds the only right to append to the journal; on disk when it ends."""
-        with self._connected(True) as connection:
-            self.backend.lock_journal(connection)
-            yield connection
+        return self._connected(True) if self.backend.is_shared else _FileTransaction(self, self._kept)
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """A transaction that sees one state of the database."""
-        with self._connected(False) as connection:
-            yield connection
+        return self._connected(False)
 
     @contextmanager
     def _connected(self, writes: bool) -> Iterator[Connection]:
+        self.check_process()
+        try:
+            with self.engine.connect().execution_options(**{WRITES: writes}) as connection, connection.begin():
+                if writes:
+                    self.backend.lock_journal(connection)
+                yield connection
+        except (DBAPIError, PoolTimeoutError) as error:
+            raise self.explained(error) from error
+
+    def check_process(self) -> None:
+        """Refuse a process that was forked from the one that opened the database."""
         if os.getpid() != self.pid:
             raise StoreError(f"{self.backend.name} was opened by process {self.pid}: open it again in this one")
-        try:
-            with self._taken(writes) as connection, connection.begin():
-                yield connection
-        except DataError as error:
-            raise unstorable(error) from None
-        except DBAPIError as error:
-            raise self.backend.explain(error.orig or error) from error
-        except PoolTimeoutError as error:
-            raise self.backend.explain(error) from error
 
-    @contextmanager
-    def _taken(self, writes: bool) -> Iterator[Connection]:
-        """A connection from the pool; one that writes to a file is kept, for taking it costs more than an insert."""
-        if not writes or self.backend.is_shared:
-            with self.engine.connect().execution_options(**{WRITES: writes}) as connection:
-                yield connection
-            return
-        try:
-            connection = self._kept.pop()
-        except IndexError:
-            connection = self.engine.connect().execution_options(**{WRITES: True})
-        try:
-            yield connection
-        except BaseException:
-            connection.close()
-            raise
-        if self._kept:
-            connection.close()
-        else:
-            self._kept.append(connection)
+    def explained(self, error: DBAPIError | PoolTimeoutError) -> AgentError | StoreError:
+        """What a caller is told of a failed transaction."""
+        if isinstance(error, DataError):
+            return unstorable(error)
+        return self.backend.explain(error.orig or error if isinstance(error, DBAPIError) else error)
 
     def head(self, connection: Connection) -> int:
         """The number of the last event in the journal."""
@@ -194,6 +176,55 @@ class Store:
             self._kept.pop().close()
         self.engine.dispose()
         self.backend.release()
+
+
+class _FileTransaction:
+    """A transaction that writes to a file. Its connection is kept, and the driver itself begins and commits: from the
+    pool and by SQLAlchemy, that costs more than the inserts.
+    """
+
+    __slots__ = ("_connection", "_kept", "_store")
+
+    def __init__(self, store: Store, kept: list[Connection]) -> None:
+        self._store, self._kept = store, kept
+
+    def __enter__(self) -> Connection:
+        self._store.check_process()
+        try:
+            self._connection = self._kept.pop()
+        except IndexError:
+            self._connection = self._connect()
+        try:
+            run(self._connection, "BEGIN IMMEDIATE")
+        except DBAPIError as error:
+            self._connection.close()
+            raise self._store.explained(error) from error
+        return self._connection
+
+    def _connect(self) -> Connection:
+        try:
+            return self._store.engine.connect().execution_options(**{WRITES: True})
+        except (DBAPIError, PoolTimeoutError) as error:
+            raise self._store.explained(error) from error
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is None:
+                commit(self._connection)
+        except BaseException as failure:
+            error = failure
+            if not isinstance(failure, DBAPIError):
+                self._connection.close()
+                raise
+        if error is not None:
+            # Closing rolls back.
+            self._connection.close()
+            if isinstance(error, DBAPIError | PoolTimeoutError):
+                raise self._store.explained(error) from error
+        elif self._kept:
+            self._connection.close()
+        else:
+            self._kept.append(self._connection)
 
 
 def check_same_agent(path: str | os.PathLike[str], settings: AgentSettings) -> None:

@@ -130,7 +130,8 @@ class BackgroundDecider:
         """Tell whoever trains that the journal ends at `head` now."""
         if head > self._told:
             self._told = head
-            self._woken.set()
+            if not self._woken.is_set():
+                self._woken.set()
             if self._enrolment is not None:
                 self._enrolment.head = head
                 if self._enrolment.is_idle:

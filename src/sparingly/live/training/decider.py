@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sparingly.learning import state_files
-from sparingly.learning.determinism import one_thread
+from sparingly.learning.determinism import one_thread, without_gradients
 from sparingly.live.agent.errors import DamagedError, StoreError
 from sparingly.live.agent.features import Vector
 from sparingly.live.store import journal, snapshots
@@ -92,11 +92,11 @@ class Learner:
         Decisions that are only replayed come without probabilities.
         """
         decisions: list[Decision] = []
-        with one_thread():
+        with one_thread(), without_gradients():
             while len(decisions) < len(X):
                 start = len(decisions)
                 block = X[start : start + min(BLOCK, self.strategy.rounds_to_update())]
-                assessment = self.strategy.assess(np.stack(block))
+                assessment = self.strategy.assess(np.stack(block) if len(block) > 1 else block[0][None])
                 held = None if replayed else self.strategy.probabilities(assessment)
                 while len(decisions) < start + len(block):
                     row = len(decisions) - start

@@ -230,16 +230,16 @@ class Beliefs:
         """Squared distances to the nearest label, over their mean on the stream; `rows` is `scaled(X)`, if known."""
         rows = (self.scaled(X) if rows is None else rows).flatten(1)
         lengths = self._lengths.of(self._labelled, squared_lengths)
-        nearest = squared_distances(rows, self._labelled, lengths).numpy()[: len(X)].min(1)
+        nearest = squared_distances(rows, self._labelled, lengths).numpy()[: X.shape[0]].min(1)
         return torch.from_numpy(nearest / np.float32(self._typical))
 
     def __call__(self, X: Tensor, rows: Tensor | None = None, *, taught: bool = True) -> Tensor:
         """The members' probabilities, `[member, block, class]`; by labels alone if not `taught`."""
-        rows = self.scaled(X) if rows is None else rows
-        logits = self.ensemble.logits(rows).numpy()[:, : len(X)]
+        rows, count = self.scaled(X) if rows is None else rows, X.shape[0]
+        logits = self.ensemble.logits(rows).numpy()[:, :count]
         held = torch.from_numpy(logits / np.float32(self._temperature)).softmax(2)
         if self._kernel is not None and self._share:
-            scores = self._kernel.scores(rows.flatten(1)).numpy()[:, : len(X)]
+            scores = self._kernel.scores(rows.flatten(1)).numpy()[:, :count]
             kernels = torch.from_numpy(scores * np.float32(self._contrast)).softmax(2)
             held = _mix(held, kernels, self._share)
         if self._trees is not None and self._tree_share:

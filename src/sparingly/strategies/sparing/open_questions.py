@@ -107,8 +107,11 @@ class OpenQuestions:
         """How many open questions are about the same thing: each counts by its distance against a reach."""
         if not self._open:
             return 0.0
-        squared = (self._stacked() - x.flatten()).square().sum(1).double()
-        return float(torch.exp(-squared / max(reach, 1e-30)).sum())
+        apart = self._stacked().numpy() - x.flatten().numpy()
+        apart *= apart
+        exponent = torch.from_numpy(apart).sum(1).double()
+        exponent /= -max(reach, 1e-30)
+        return float(exponent.exp_().sum())
 
     def _stacked(self) -> Tensor:
         """The open questions' observations, `[open, features]`; only those that came or moved are copied."""
@@ -116,8 +119,9 @@ class OpenQuestions:
         if self._first + count > len(self._rows) or self._rows.shape[1] != width:
             self._rows, self._first, self._filled = self._open[0].x.new_empty(2 * count + 64, width), 0, 0
         if self._filled < count:
-            new = torch.stack([q.x for q in self._open[self._filled :]]).flatten(1)
-            self._rows[self._first + self._filled : self._first + count] = new
+            rows = self._rows.numpy()
+            for place in range(self._filled, count):
+                rows[self._first + place] = self._open[place].x.flatten().numpy()
             self._filled = count
         return self._rows[self._first : self._first + count]
 

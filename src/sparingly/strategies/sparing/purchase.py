@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -155,8 +155,7 @@ def _product(X: Singles, W: Tensor) -> Singles:
     return row_independent_product(torch.from_numpy(padded), W).numpy()[: len(X)]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """How far an announcement has been checked.
 
     Attributes
@@ -174,8 +173,7 @@ class Check:
     suspect: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """One observation as the strategy sees it: what announcing and asking are expected to cost, and what it has.
 
     Attributes

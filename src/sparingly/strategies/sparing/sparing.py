@@ -192,7 +192,7 @@ class Sparing(Strategy):
         if self.panel is not None:
             return {"members": members.transpose(0, 1), "novelty": novelty.tolist()}
         found = {**self.expected_costs(members), "novelty": novelty.tolist()}
-        if len(X) >= FEW_AHEAD:
+        if X.shape[0] >= FEW_AHEAD:
             found["block"] = np.array([found[name] for name in BLOCK]).T
         return found
 
@@ -340,14 +340,14 @@ class Sparing(Strategy):
         labels, waiting, worth = len(self.knowledge.bought), len(self.questions), self.knowledge.worth
         check = self.watch.check(announced)
         if self.panel is not None and self.panel.suspects(answers):
-            check = replace(check, suspect=True)
+            check = check._replace(suspect=True)
         starting = self.panel is None and (worth is None or labels < self.purchase_rule.most_first)
         known, guess = labels + waiting, self.knowledge.guess() if starting else None
         offer = Offer(risk, value, seen["price"], clock, known, waiting, 0.0, seen["novelty"], check, guess)
         asks, why = self.purchase_rule(offer, worth)
         if asks and worth is not None and waiting:
             # Open questions can only speak against another, and looking through them takes longer than all the rest.
-            asks, why = self.purchase_rule(replace(offer, nearby=self.questions.nearby(x, worth.reach)), worth)
+            asks, why = self.purchase_rule(offer._replace(nearby=self.questions.nearby(x, worth.reach)), worth)
         if "probability" in why.values:
             self.watch.count_announcement(announced, why["probability"])
         unselected = "probability" in why.values or why.sentence == ASKED_FIRST
