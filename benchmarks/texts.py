@@ -42,7 +42,9 @@ GRIDS: dict[str, list[Spec]] = {
         {"model": model, "discount": discount} for model in ("ComplementNB", "logistic") for discount in (1, 3, 30)
     ],
     "scikit-activeml": [
-        {"strategy": "VariableUncertainty", "model": "logistic", "budget": budget} for budget in (0.1, 0.2, 0.3)
+        {"strategy": "VariableUncertainty", "model": "logistic", "strength": strength, "budget": budget}
+        for strength in (10.0, 100.0)
+        for budget in (0.03, 0.1, 0.2)
     ],
     "VW --cs_active": [{"mellowness": mellowness, "rate": 0.5, "products": False} for mellowness in (3e-4, 1e-3, 3e-3)],
 }

@@ -31,17 +31,19 @@ def _strategy(trial: Trial, strategy: str, budget: float) -> Any:
     return getattr(stream, strategy)(budget=budget, random_state=trial.seed)
 
 
-def _model(trial: Trial, model: str) -> Any:
+def _model(trial: Trial, model: str, strength: float) -> Any:
     from skactiveml.classifier import SklearnClassifier
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
 
-    learner = RandomForestClassifier(50, random_state=trial.seed) if model == "forest" else LogisticRegression(C=0.1)
+    learner = (
+        RandomForestClassifier(50, random_state=trial.seed) if model == "forest" else LogisticRegression(C=strength)
+    )
     return SklearnClassifier(learner, classes=list(range(trial.n_classes)), random_state=trial.seed)
 
 
-def _play(trial: Trial, *, strategy: str, model: str, budget: float, warm: int = 50) -> None:
-    query, classifier = _strategy(trial, strategy, budget), _model(trial, model)
+def _play(trial: Trial, *, strategy: str, model: str, budget: float, strength: float = 0.1, warm: int = 50) -> None:
+    query, classifier = _strategy(trial, strategy, budget), _model(trial, model, strength)
     places = list(range(min(warm, len(trial.X))))
     labels = [trial.expert.ask(t) for t in places]
     t = len(places)
