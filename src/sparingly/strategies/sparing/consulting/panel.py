@@ -25,7 +25,7 @@ ROUNDS = 8
 """Of expectation and maximisation, whenever reliability is counted anew."""
 TRIED = 1.0
 """Cost that answers were expected to save, and did, before any were heard."""
-OWN = 0.5
+OWN = 0.6
 """The weight of the own model before anything is known of it."""
 
 
