@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import json
 
 import pytest
@@ -128,8 +129,10 @@ def test_an_answer_that_drips_is_cut_off_in_time():
             handler.wfile.flush()
             waiting(0.03)(_Mute(), body)
 
+    began = time.monotonic()
     reply, _ = asked(drips, timeout=0.3)
-    assert reply.state == "timed out"
+    assert (reply.state, reply.price) == ("timed out", 0.01)
+    assert time.monotonic() - began < 2, "three seconds pass until all has come"
 
 
 class _Mute:

@@ -102,17 +102,17 @@ class HTTPCaller:
         try:
             return httpx.Response(200, content=content).json()
         except (ValueError, RecursionError):
-            raise CallError(
-                REFUSED, f"it answered with something else than JSON: {_start(content)}", paid=True
-            ) from None
+            words = self._hidden(f"it answered with something else than JSON: {_start(content)}")
+            raise CallError(REFUSED, words, paid=True) from None
 
     def _read(self, response: httpx.Response, deadline: float) -> bytes:
         """The body, as long as it comes in time and is not too long."""
         content = b""
-        for part in response.iter_bytes(65_536):
+        for part in response.iter_bytes():  # as they come: parts of one size would be waited for
             content += part
             if len(content) > MOST_BYTES:
-                raise CallError(TOO_LONG, f"more than {MOST_BYTES:,} bytes: {_start(content)}", paid=True)
+                words = self._hidden(f"more than {MOST_BYTES:,} bytes: {_start(content)}")
+                raise CallError(TOO_LONG, words, paid=True)
             if time.monotonic() > deadline:
                 raise self._timed_out()
         return content
