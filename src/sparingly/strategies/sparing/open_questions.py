@@ -62,6 +62,8 @@ class OpenQuestions:
     def __init__(self, patience: int = 1000) -> None:
         self.patience = patience
         self._open: list[OpenQuestion] = []
+        self._keys: list[bytes] = []
+        """Of each, what its observation is known by."""
         self._rows = torch.empty(0, 0)
         self._first = self._filled = 0
         """From the first row on, so many are those of the open questions, in their order."""
@@ -71,13 +73,14 @@ class OpenQuestions:
 
     def add(self, *questions: OpenQuestion) -> None:
         self._open += questions
+        self._keys += [_key(q.x) for q in questions]
 
     def expire(self, clock: int) -> None:
         """Give up the questions that have waited too long."""
         if self._open and self._open[0].clock + self.patience < clock:
             gone = next((i for i, q in enumerate(self._open) if q.clock + self.patience >= clock), len(self._open))
             self._drop_oldest(gone)
-            del self._open[:gone]
+            del self._open[:gone], self._keys[:gone]
 
     def rounds_to_expiry(self, clock: int) -> int:
         """For how many rounds from now, this one included, no open question is given up.
@@ -93,14 +96,12 @@ class OpenQuestions:
         """Close the oldest question about an observation, if there is one."""
         if not self._open:
             return None
-        if torch.equal(self._open[0].x, x):
-            self._drop_oldest(1)
-            return self._open.pop(0)
-        same = (self._stacked() == x.flatten()).all(1).nonzero().flatten().tolist()
-        if not same:
+        try:
+            place = self._keys.index(_key(x))
+        except ValueError:
             return None
-        place = int(same[0])
-        self._drop_oldest(1) if place == 0 else self._invalidate_from(place)
+        self._drop(place)
+        del self._keys[place]
         return self._open.pop(place)
 
     def nearby(self, x: Tensor, reach: float) -> float:
@@ -129,9 +130,12 @@ class OpenQuestions:
         """The oldest go; they are the first, for questions are added in the order of the clock."""
         self._first, self._filled = self._first + count, max(0, self._filled - count)
 
-    def _invalidate_from(self, place: int) -> None:
-        """The rows from a place on are no longer in order."""
-        self._filled = min(self._filled, place)
+    def _drop(self, place: int) -> None:
+        """One goes; the rows before it move up, which are few, for most answers come in the order of the questions."""
+        if place < self._filled:
+            before = self._rows[self._first : self._first + place]
+            self._rows[self._first + 1 : self._first + place + 1] = before.clone()
+            self._drop_oldest(1)
 
     def add_class(self) -> None:
         """What was believed of the open questions had no place for the new class."""
@@ -157,7 +161,7 @@ class OpenQuestions:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state; those of release 0.1 have lists of tensors, one for each question."""
-        self._open = []
+        self._open, self._keys = [], []
         self._first = self._filled = 0
         heard = state.get("answers", [(0,)] * len(state["open"]))
         for (clock, announced, known, labels), x, p, said in zip(
@@ -166,4 +170,9 @@ class OpenQuestions:
             risk, value = (math.nan, math.nan) if known is None else known
             numbers = (int(clock), int(announced), float(risk), float(value))
             random, answers = bool(said[0]), tuple(int(one) for one in said[1:])
-            self._open.append(OpenQuestion(x, *numbers, p, int(labels), answers, random))
+            self.add(OpenQuestion(x, *numbers, p, int(labels), answers, random))
+
+
+def _key(x: Tensor) -> bytes:
+    """The numbers of an observation; those of two that are equal are the same, for -0 is 0."""
+    return (x + 0.0).numpy().tobytes()
