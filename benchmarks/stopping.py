@@ -18,7 +18,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, make_classificatio
 import sparingly as sp
 from sparingly.strategies.strategy import Strategy
 
-QUESTIONS, LABELS, ORDERS = 100, (100, 200, 400), (301, 302)
+QUESTIONS, LABELS, ORDERS = 100, (100, 200, 400), (2001, 2002, 2003, 2004)
 
 
 class Found(NamedTuple):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pexpect
 import pyarrow.parquet as pq
 import pytest
@@ -191,6 +192,21 @@ def test_the_life_of_a_services_agent(sparingly, tmp_path: Path) -> None:  # typ
     assert sparingly("delete", "apples", "--yes", *store)[1] == "apples is deleted\n"
     assert not list(tmp_path.glob("*.agent.db*"))
     assert sparingly("list", "--store", str(tmp_path / "none"))[0] == 2
+
+
+def test_stats_say_what_the_next_questions_save(sparingly, path: Path) -> None:  # type: ignore[no-untyped-def]
+    rng, place = np.random.default_rng(0), str(path)
+    y = rng.integers(2, size=120)
+    X = rng.normal(size=(120, 3)) + y[:, None]
+    with sp.Agent(["cat", "dog"], 3, path=path, query_cost=0.3, seed=0) as agent:
+        for x, label in zip(X, y, strict=True):
+            ticket = agent.observe(x)
+            if ticket.asks:
+                agent.answer(ticket.id, ["cat", "dog"][label])
+        told = agent.stats().outlook
+    assert told is not None
+    assert f"the next 100 questions cost 30 and save about {told.saves:.4g}" in sparingly("stats", place)[1]
+    assert json.loads(sparingly("stats", place, "--json")[1])["outlook"]["saves"] == pytest.approx(told.saves)
 
 
 def test_labels_from_a_file_are_taught(sparingly, path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -15,9 +17,10 @@ from sparingly.commands.service_commands import Place as ServicePlace
 
 if TYPE_CHECKING:
     from sparingly.live.agent.agent import Agent
-    from sparingly.live.agent.ticket_records import Statistics
     from sparingly.live.client.client import Client
     from sparingly.live.service.agent_registry import AgentRegistry
+    from sparingly.live.store.store import Store
+    from sparingly.strategies.forecast import Forecast
 
 agent = typer.Typer(help="An agent that asks people, from the command line.", no_args_is_help=True)
 
@@ -230,18 +233,32 @@ def answer(
 @agent.command()
 def stats(place: Place, as_json: Annotated[bool, typer.Option("--json", help="Write them as JSON.")] = False) -> None:
     """Say how the agent is doing."""
-    from sparingly.live.consultation import calls
-    from sparingly.live.statistics.performance import statistics
-    from sparingly.live.statistics.ticket_counts import TicketCounts
+    from sparingly.live.agent.queries import AgentQueries
+    from sparingly.live.statistics.summary import summary
     from sparingly.live.store.store import Store
 
-    store, ticket_counts = Store.open(place, claim=False), TicketCounts()
-    with store.reading() as connection:
-        ticket_counts.update(connection)
-        called = calls.bill(connection)
+    store = Store.open(place, claim=False)
+    queries = AgentQueries(store, store.reading, time.time)
+    found = replace(queries.stats(), outlook=queries.outlook(_forecast(store)))
     store.close()
-    found = statistics(ticket_counts, store.settings.game, called)
-    typer.echo(json.dumps(dict(found)) if as_json else "\n".join(_in_words(found)))
+    told = dict(found) | {"outlook": None if found.outlook is None else dict(found.outlook)}
+    typer.echo(json.dumps(told) if as_json else "\n".join(summary(found)))
+
+
+def _forecast(store: Store) -> Forecast | None:
+    """What the strategy of the last snapshot expects of asking on."""
+    from sparingly.live.agent.agent_settings import maker
+    from sparingly.live.agent.errors import AgentError
+    from sparingly.live.store import snapshots
+    from sparingly.live.training.decider import Learner
+
+    with store.reading() as connection:
+        if next(iter(snapshots.places(connection)), None) is None:
+            return None
+        try:
+            return Learner.restore(maker(store.settings, None), connection).strategy.forecast()
+        except AgentError:  # a strategy of the user's own, which only the agent has
+            return None
 
 
 @agent.command()
@@ -393,27 +410,3 @@ def _shown(payload: Any) -> str:
     if payload.kind == "image":
         return f"an image of {len(payload.content)} bytes"
     return " ".join(str(payload.content).split())
-
-
-def _in_words(found: Statistics) -> list[str]:
-    lines = [
-        f"{found.observations} observations, {found.questions} questions: "
-        f"{found.answered} answered, {found.open} open, {found.skipped} skipped, {found.unknown} unknown"
-        + (f"; {found.taught} labels taught" if found.taught else "")
-    ]
-    if found.accuracy is None or found.accuracy_low is None or found.accuracy_high is None:
-        lines.append("how often its announcements are right is not known: no question was left to chance")
-        lines.append(f"questions cost {found.questions_cost:g}")
-    else:
-        lines.append(
-            f"its announcements are right {found.accuracy:.1%} of the time "
-            f"({found.accuracy_low:.1%} to {found.accuracy_high:.1%}, from {found.sample:.0f} questions left to chance)"
-        )
-        lines.append(
-            f"cost {found.cost:.4g}: questions {found.questions_cost:.4g}, errors about {found.errors_cost:.4g}"
-        )
-    never = "what never asking would have cost is not known before an answer"
-    if found.never_asking is not None:
-        never = f"never asking about {found.never_asking:.4g}"
-    lines.append(f"always asking would have cost {found.always_asking:.4g}, {never}")
-    return lines

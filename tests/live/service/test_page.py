@@ -9,6 +9,7 @@ import time
 import pytest
 
 from sparingly.live.service.service_limits import ServiceLimits
+from sparingly.strategies.forecast import Forecast
 from tests.live.served import Served, picture
 
 pytest.importorskip("playwright")
@@ -443,3 +444,19 @@ def test_accessible_to_everyone(served, people, url, browser, scheme):
     page.wait_for_selector("#token")
     found["sign-in"] = violations(page)
     assert found == {view: [] for view in found}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_when_one_can_stop_is_told_to_everyone(served, people, url, scheme, monkeypatch):
+    """The card with what asking on would save, of a strategy that says so, on a phone."""
+    forecast = Forecast(labels=200, slope=0.02, error=0.005, spread=0.001, risk=0.3, price=0.5, rounds=5000)
+    monkeypatch.setattr(type(served.agent._runtime.decider.strategy), "forecast", lambda self: forecast)
+    observe(served, 2, payload="something to read")
+    page = people("admin", color_scheme=scheme, viewport=SIZES["phone"])
+    page.goto(f"{url}/agents/default/dashboard")
+    expect(page.locator("#next")).to_contain_text(
+        "The next 100 questions cost 50 and save about 70.55 (46.32 to 94.77)"
+    )
+    expect(page.locator("#stopping")).to_be_hidden()
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -248,6 +248,25 @@ class Outlook(TicketRecord):
     stopping_high: float | None = None
     stopping_saves: float | None = None
 
+    def __str__(self) -> str:
+        """The same in words, a line or two.
+
+        >>> print(Outlook(100, 50.0, 5000, 70.5, 46.3, 94.8))
+        the next 100 questions cost 50 and save about 70.5 (46.3 to 94.8) in 5000 observations to come
+        """
+        low = max(0.0, self.saves_low)
+        told = (
+            f"the next {self.questions} questions cost {self.price:.4g} and save about {max(0.0, self.saves):.4g} "
+            f"({low:.4g} to {self.saves_high:.4g}) in {self.rounds} observations to come"
+        )
+        if self.stopping_costs is None or self.stopping_low is None or self.stopping_high is None:
+            return told
+        return (
+            f"{told}\nasking no more would cost about {max(0.0, self.stopping_costs):.4g} by tomorrow "
+            f"({max(0.0, self.stopping_low):.4g} to {self.stopping_high:.4g}), "
+            f"and save {self.stopping_saves:.4g} of questions"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Statistics(TicketRecord):
