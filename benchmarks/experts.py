@@ -1,9 +1,10 @@
 """What several experts cost together, beside every single way to use them.
 
-`python -m benchmarks experts` prints the table of the runs kept in docs/results/experts, one line a run. With words it
-makes the missing runs of these streams and orders first: `python -m benchmarks experts isear banking77 0 1`; `all` are
-all streams with the orders 0 to 4, which are for reporting only; `human=1` plays that price of the human alone;
-`drift` and `coverage`, also with orders, are two checks of their own.
+`python -m benchmarks experts` prints the table of the runs kept in docs/results/experts, one line a run, and writes it
+to table.csv there. With words it makes the missing runs of these streams and orders first:
+`python -m benchmarks experts isear banking77 0 1`; `all` are all streams with the orders 0 to 4, which are for
+reporting only; `human=1` plays that price of the human alone; `drift` and `coverage`, also with orders, are two checks
+of their own.
 
 A mistake costs 1; the human is gold. Language models answer as recorded; on MNIST, Adult and shuttle two synthetic
 experts, of whom one is weak in a region. The single ways: always one expert, the human alone with Sparing, the answers
@@ -12,13 +13,15 @@ as features of Sparing, and a confidence dial at the best of its thresholds, cho
 
 from __future__ import annotations
 
+import csv
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from benchmarks import expert_checks
-from benchmarks.expert_runs import STREAMS, Runs
+from benchmarks.expert_runs import KEPT, STREAMS, Runs
 
 HUMAN_PRICES = (1.0, 0.3, 0.1)
 MODEL_PRICES = (0.01, 0.05)
@@ -94,6 +97,25 @@ def show(lines: list[Line]) -> None:
         print(f"{len(ratios)} cases: geometric mean {mean:.3f}, worst {max(ratios):.3f}, {over} above 1.03")
 
 
+def write(lines: list[Line], path: Path) -> None:
+    """The table as a file, for pages to be held against; `ways` says how many single ways were played."""
+    names = ("stream", "order", "human", "models", "sparing", "questions", "best single way", "costs", "ratio", "ways")
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(names)
+        for one in lines:
+            stream, order = one["stream"].split()
+            played = [
+                stream,
+                order,
+                f"{one['human']:g}",
+                f"{one['price']:g}",
+                one["ours"],
+                one["asked"].get("human", 0),
+            ]
+            rows.writerow([*played, one["best"], round(one["costs"], 2), round(one["ratio"], 4), len(one["ways"])])
+
+
 def command(words: list[str]) -> int:
     """Streams and orders to play, or nothing to show what has been played."""
     runs = Runs()
@@ -113,7 +135,10 @@ def command(words: list[str]) -> int:
     for check in ("drift", "coverage"):
         if check in checks or "all" in words:
             getattr(expert_checks, check)(runs, orders or list(ORDERS))
-    show(list(table(runs, chosen or list(STREAMS), orders or list(ORDERS))))
+    lines = list(table(runs, chosen or list(STREAMS), orders or list(ORDERS)))
+    show(lines)
+    if not words:
+        write(lines, KEPT.with_name("table.csv"))
     expert_checks.show(runs)
     return 0
 

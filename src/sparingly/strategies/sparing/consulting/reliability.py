@@ -30,6 +30,9 @@ is not bought are those that look safe, and of these beliefs are too high."""
 SURPRISE_VARIANCE = 0.15
 """Of what a random check shows less what was believed, as long as there are few; worth `FEW` of them."""
 FEW = 2.0
+UNTOLD = 2.0
+"""Answers whose truth nobody told count, class by class, at most so many times as those beside a truth do: a belief that
+is wrong about a class is wrong about it everywhere."""
 LEAST = 0.02
 """No answer is held less likely in the bet: beliefs are not calibrated near 0."""
 ALARM = 10_000.0
@@ -189,7 +192,7 @@ class Reliability:
     def believe(self, beliefs: Tensor) -> None:
         """Count answers beside what is believed of items whose truth nobody told, `[class, answer]`.
 
-        They count for all such items, and the share of right ones is what `accuracy` holds of them.
+        They count for all such items, up to `UNTOLD`, and the share of right ones is what `accuracy` holds of them.
         """
         total = float(beliefs.sum())
         if total > 0:
@@ -198,10 +201,11 @@ class Reliability:
             held = float(beliefs.diagonal().sum()) / total
             self.left = (held * self.left[1], self.left[1])
             met = min(max(held + self._misbelief()[0], 0.02), 0.99)
-            untold = max(0.0, self.told[1] + self.left[1] - float(self.truths.sum()))
+            told = float(self.truths.sum())
+            untold = max(0.0, self.told[1] + self.left[1] - told)
             right_part = torch.diag(beliefs.diagonal()) * (met / held)
             wrong_part = beliefs.clone().fill_diagonal_(0) * ((1 - met) / (1 - held))
-            beliefs = (right_part + wrong_part) * (untold / total)
+            beliefs = (right_part + wrong_part) * (min(untold, UNTOLD * (PRIOR_ANSWERS + told)) / total)
         self.beliefs, self._matrix = beliefs, None
 
     def change_noticed(self, clock: int) -> bool:
