@@ -31,8 +31,8 @@ SURPRISE_VARIANCE = 0.15
 """Of what a random check shows less what was believed, as long as there are few; worth `FEW` of them."""
 FEW = 2.0
 UNTOLD = 2.0
-"""Answers whose truth nobody told count, class by class, at most so many times as those beside a truth do: a belief that
-is wrong about a class is wrong about it everywhere."""
+"""Answers whose truth nobody told count, class by class, at most so many times as those beside a truth do: a belief
+that is wrong about a class is wrong about it everywhere."""
 LEAST = 0.02
 """No answer is held less likely in the bet: beliefs are not calibrated near 0."""
 ALARM = 10_000.0
