@@ -26,15 +26,11 @@ from sparingly.strategies.strategy import NEVER
 GROWTH = 1.5
 """An update is due once the labels have grown by this factor ..."""
 PACE = 1.6
-"""... or the rounds by this one, if ..."""
-LEAST_GROWTH = 1.2
-"""... the labels have grown by this one: a few labels more teach nothing that a training would pay for."""
+"""... or the rounds by this one, if there is any new label."""
 MANY_GROWTH, MANY_PACE = 1.25, 1.3
 """With more than `MANY` classes, where labels teach for longer and one not yet learned is missed more."""
 PANEL_GROWTH = 1.2
-"""Beside experts who may be wrong both are this: there labels are fewer, and each counts for more.
-
-In both cases any new label is enough."""
+"""Beside experts who may be wrong both are this: there labels are fewer, and each counts for more."""
 NEAREST = 3
 """Labels that are looked at while no model is trained yet."""
 KEPT_APART = 4
@@ -53,9 +49,8 @@ class RefitSchedule:
     ----------
     labels, clock
         What there was at the last update; no label if some were forgotten since.
-    growth, pace, least
-        An update is due once the labels have grown by the first factor, or the rounds by the second and the labels by
-        the third.
+    growth, pace
+        An update is due once the labels, or the rounds if there is any new label, have grown by these factors.
 
     Examples
     --------
@@ -63,39 +58,34 @@ class RefitSchedule:
     >>> [schedule.after_label(n, clock=n, fitted=False) for n in (19, 20)]
     [False, True]
     >>> schedule = RefitSchedule(labels=20, clock=20)
-    >>> [schedule.after_label(n, clock=30, fitted=True) for n in (29, 30)], schedule.rounds(24, clock=30)
+    >>> [schedule.after_label(n, clock=30, fitted=True) for n in (29, 30)], schedule.rounds(21, clock=30)
     ([False, True], 2)
     >>> taught = RefitSchedule(labels=500, clock=0)
-    >>> [taught.after_label(n, clock=0, fitted=True) for n in (501, 750)], taught.rounds(600, clock=1)
+    >>> [taught.after_label(n, clock=0, fitted=True) for n in (501, 750)], taught.rounds(501, clock=1)
     ([False, True], 799)
-    >>> taught.rounds(599, clock=1) == NEVER
-    True
     """
 
     labels: int = 0
     clock: int = 0
     growth: float = GROWTH
     pace: float = PACE
-    least: float = LEAST_GROWTH
 
     def after_label(self, labels: int, clock: int, fitted: bool) -> bool:
         """Whether the label that was just added brings an update: at once if the model knows forgotten ones."""
         if fitted and self.labels == 0:
             return True
-        if not self._has_grown(labels):
-            return False
-        return labels >= self.growth * self.labels or clock >= self._next_round
+        grown = labels >= max(self.labels + 1, self.growth * self.labels)
+        return labels >= FIRST and (grown or clock >= self._next_round)
 
     def rounds(self, labels: int, clock: int) -> int:
         """After how many rounds an update is due."""
-        return max(1, self._next_round - clock) if self._has_grown(labels) else NEVER
-
-    def _has_grown(self, labels: int) -> bool:
-        return labels >= FIRST and labels >= max(self.labels + 1, self.least * self.labels)
+        if labels < FIRST or labels == self.labels:
+            return NEVER
+        return max(1, self._next_round - clock)
 
     @property
     def _next_round(self) -> int:
-        """The round of the next update, if there are enough new labels."""
+        """The round of the next update, if there is any new label."""
         return math.ceil(self.pace * max(self.clock, self.labels))
 
     def state_dict(self) -> dict[str, int]:
@@ -242,11 +232,10 @@ class Knowledge:
 
     def _paced(self, schedule: RefitSchedule) -> RefitSchedule:
         """A schedule at the pace that this many classes, or a panel, call for."""
+        growth, pace = (MANY_GROWTH, MANY_PACE) if len(self.expected_costs.costs) > MANY else (GROWTH, PACE)
         if self.panel is not None:
-            return replace(schedule, growth=PANEL_GROWTH, pace=PANEL_GROWTH, least=1.0)
-        if len(self.expected_costs.costs) > MANY:
-            return replace(schedule, growth=MANY_GROWTH, pace=MANY_PACE, least=1.0)
-        return replace(schedule, growth=GROWTH, pace=PACE, least=LEAST_GROWTH)
+            growth = pace = PANEL_GROWTH
+        return replace(schedule, growth=growth, pace=pace)
 
     def observe(self, x: Tensor, rng: np.random.Generator) -> None:
         """See an observation of the stream, whether or not it is asked about."""
