@@ -131,3 +131,14 @@ def test_an_id_that_cannot_be_kept_is_refused(make, name) -> None:
     with pytest.raises(AgentError, match=r"^id "):
         agent.observe([1, 2, 3], id=name)
     assert agent.history() == []
+
+
+def test_a_cost_beyond_the_models_precision_is_refused_everywhere(tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match=r"a cost is 1e\+308: 1e\+30 is the largest"):
+        sp.Agent(["cat", "dog"], query_cost=1e308, path=tmp_path / "agent.db")
+    assert list(tmp_path.iterdir()) == []
+    with sp.Agent(["cat", "dog"], n_features=2, query_cost=1e30, path=tmp_path / "agent.db") as agent:
+        for change in (lambda: agent.set_costs(query_cost=1e38), lambda: agent.add_class("bird", cost=1e38)):
+            with pytest.raises(AgentError, match="is the largest"):
+                change()
+        assert agent.observe([1.0, 2.0]).prediction in ("cat", "dog")

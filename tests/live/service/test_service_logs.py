@@ -177,6 +177,42 @@ def test_a_header_that_trickles_is_not_waited_for(hurried):
             assert time.monotonic() - began < 6, "closed although bytes kept coming"
 
 
+def test_headers_without_end_are_not_taken_in(served):
+    """Be it one long one or many; the next connection is served as ever."""
+    with served.on_a_socket() as url:
+        where = urlsplit(url)
+        for piece in (b"a" * 65536, b"x-more: a\r\n" * 6000):
+            with socket.create_connection((where.hostname, where.port)) as connection:
+                connection.sendall(b"GET /health HTTP/1.1\r\nhost: x\r\nx-long: ")
+                sent = 0
+                with contextlib.suppress(OSError):
+                    while sent < 50_000_000:
+                        connection.sendall(piece)
+                        sent += len(piece)
+                assert sent < 10_000_000, "what fits into the sockets' buffers, and no more"
+        assert httpx.get(f"{url}/health").status_code == 200
+
+
+@pytest.mark.parametrize("route", ["observations", "observations/batch", "teach"])
+def test_a_body_that_breaks_off_is_no_error_of_the_service(served, caplog, route):
+    head = f"POST {AT}/{route} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {served.tokens[PRODUCER]}\r\n"
+    head += "content-type: application/json\r\n"
+    with served.on_a_socket() as url:
+        where = urlsplit(url)
+        for rest in ("content-length: 100\r\n\r\n{", "transfer-encoding: chunked\r\n\r\nZZ\r\n"):
+            with socket.create_connection((where.hostname, where.port)) as connection:
+                connection.sendall((head + rest).encode())
+                time.sleep(0.1)
+        for _ in range(100):
+            counted = httpx.get(f"{url}/metrics", headers=served.headers(ADMIN)).text
+            if f'route="/api/agents/{{agent}}/{route}",status="400"}} 2.0' in counted:
+                break
+            time.sleep(0.05)
+        else:
+            raise AssertionError(counted)
+    assert "unforeseen" not in caplog.text
+
+
 def test_an_idle_connection_and_a_slow_request_are_no_half_headers(hurried, monkeypatch):
     monkeypatch.setattr(type(hurried.agent), "stats", lambda self: time.sleep(1.2) or {})
     with hurried.on_a_socket() as url, httpx.Client() as client:

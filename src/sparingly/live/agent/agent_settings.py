@@ -32,6 +32,10 @@ BY_DEFAULT = ("sparing", "neural_cbp")
 """The strategies that are tried, in this order, when none is named."""
 
 
+LARGEST_COST = 1e30
+"""Sums and squares of larger ones are beyond the single precision of the models."""
+
+
 @dataclass(frozen=True)
 class QuestionLimits:
     """When the agent must not ask: it then announces its prediction, and says why."""
@@ -406,6 +410,8 @@ def check_game(game: Game, classes: Sequence[Label]) -> None:
         raise AgentError("an agent needs a game whose first actions announce the classes and whose others ask")
     if game.n_outcomes != len(classes):
         raise AgentError(f"the game has {game.n_outcomes} outcomes for {len(classes)} classes")
+    if game.costs.max() > LARGEST_COST:
+        raise AgentError(f"a cost is {game.costs.max():g}: {LARGEST_COST:g} is the largest that an agent reckons with")
     try:
         check_prices(game)
     except ValueError as error:

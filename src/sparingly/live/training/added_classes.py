@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, update
 
-from sparingly.live.agent.agent_settings import AgentSettings, checked_classes, maker
+from sparingly.live.agent.agent_settings import AgentSettings, check_game, checked_classes, maker
 from sparingly.live.agent.errors import AgentError, shortened
 from sparingly.live.agent.ticket_records import Label
 from sparingly.live.store import journal
@@ -54,9 +54,10 @@ def grown(settings: AgentSettings, label: Label, cost: float | None) -> AgentSet
 def check_grows(settings: AgentSettings, instance: Strategy | None, label: Label, cost: float | None = None) -> None:
     """Try it on a strategy that has learned nothing: one that refuses classes is asked before anything is written."""
     try:
-        grown(settings, label, cost)
+        with_class = grown(settings, label, cost)
     except OverflowError:
         raise AgentError(f"cost {shortened(cost)} is too large") from None
+    check_game(with_class.game, with_class.classes)
     if settings.instance and instance is None:
         return
     shaped = settings if settings.shape is not None else replace(settings, shape=(2,)).with_game_of(settings)

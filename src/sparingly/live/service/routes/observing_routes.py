@@ -23,7 +23,6 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from sparingly.live.agent.agent import Agent
@@ -208,7 +207,7 @@ async def _content(receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            raise ClientDisconnect
+            raise HTTPException(400, "The connection was closed before the body had come")
         content += bytes(message.get("body", b""))
         if not message.get("more_body", False):
             return content

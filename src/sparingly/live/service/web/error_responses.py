@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -97,6 +98,10 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
         return respond(
             request, 400, f"the body is not UTF-8: byte {found.object[found.start]:#x} at place {found.start}"
         )
+    if isinstance(error.__cause__, RecursionError):
+        return respond(request, 400, "the body is nested too deeply")
+    if isinstance(error.__cause__, ValueError):
+        return respond(request, 400, f"the body has an integer of more than {sys.get_int_max_str_digits()} digits")
     return respond(request, error.status_code, f"{request.url.path}: {error.detail}", headers)
 
 
