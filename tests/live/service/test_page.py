@@ -364,6 +364,15 @@ def test_a_page_that_nobody_is_at_gives_its_question_up(served, people):
 
 
 @pytest.mark.parametrize("served", [ServiceLimits(lease_seconds=1)], indirect=True)
+def test_a_page_behind_another_tab_does_not_renew_its_lease(served, people):
+    (ticket,) = observe(served)
+    page = people()
+    expect(choice(page, "dog")).to_be_visible()
+    page.evaluate("Object.defineProperty(document, 'hidden', {configurable: true, value: true})")
+    eventually(page, lambda: [one.id for one in served.agent.questions("other")] == [ticket])
+
+
+@pytest.mark.parametrize("served", [ServiceLimits(lease_seconds=1)], indirect=True)
 def test_a_lease_that_ran_out_is_told_and_taken_again_with_the_answer(served, people):
     """As after a while without a network: the answer is refused first, and taken when it is sent again."""
     (ticket,) = observe(served)

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from starlette.testclient import TestClient
 
+from sparingly.live.service import agent_directory
 from sparingly.live.service.agent_directory import Agents
 from sparingly.live.service.app import create_app
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, PRODUCER, Operator
@@ -152,6 +153,27 @@ def test_a_damaged_agent_is_set_aside_shown_and_can_be_deleted(tmp_path, damage)
         assert ask(ADMIN, "GET", "/metrics").status_code == 200
         assert ask(ADMIN, "DELETE", AT).status_code == 200
         assert ask(ADMIN, "GET", "/api/agents").json()["agents"] == ["other"]
+
+
+def test_a_damaged_agent_is_tried_again_and_comes_back_once_it_is_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(agent_directory, "RETRY", 0.2)
+    first = Served(str(tmp_path))
+    first.agent.observe([1, 2, 3], id="one")
+    first.service.close()
+    file = tmp_path / "default.agent.db"
+    whole = file.read_bytes()
+    _wrong_header(file)
+    service = type(first.service)(str(tmp_path))
+    service.agents.open_all()
+    with TestClient(create_app(service), raise_server_exceptions=False) as client:
+        at, headers = f"{AT}/ticket?ticket=one", first.headers(PRODUCER)
+        assert client.get(at, headers=headers).status_code == 503
+        file.write_bytes(whole)
+        deadline = time.monotonic() + 20
+        while client.get(at, headers=headers).status_code == 503 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert client.get(at, headers=headers).json()["id"] == "one"
+        assert client.get("/ready").json() == {"status": "ready"}
 
 
 def test_an_agent_in_postgresql_is_deleted_with_its_schema(postgres):

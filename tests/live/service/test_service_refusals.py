@@ -7,9 +7,11 @@ import json
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, PRODUCER, ROLES
-from tests.live.served import AT, X, observed
+from sparingly.live.service.service_limits import ServiceLimits
+from tests.live.served import AT, Served, X, observed
 
 
 @pytest.mark.parametrize(
@@ -261,3 +263,16 @@ def test_a_class_name_that_is_not_unicode_is_refused(client, served):
     told = client.post("/api/agents", content=body, headers=headers)
     assert (told.status_code, "surrogate" in told.json()["error"]) == (422, True)
     assert client.get("/api/agents", headers=headers).json() == {"agents": ["default"]}
+
+
+def test_an_observation_has_no_more_features_than_the_service_allows(tmp_path):
+    served = Served(str(tmp_path), ServiceLimits(features=5))
+    served.service.agents.create("wide", classes=["a", "b"], training="inline")
+    headers = served.headers(ADMIN)
+    with TestClient(served.app) as client:
+        for features in ([1.0] * 6, [[1.0] * 3] * 2, {f"f{i}": 1.0 for i in range(6)}):
+            told = client.post("/api/agents/wide/observations", json={"features": features}, headers=headers)
+            assert (told.status_code, told.json()["error"]) == (422, "an observation has more than 5 features")
+        assert client.post("/api/agents/wide/observations", json={"features": [1.0] * 5}, headers=headers).is_success
+        made = client.post("/api/agents", json={"name": "w", "classes": ["a", "b"], "n_features": 6}, headers=headers)
+        assert (made.status_code, made.json()["error"]) == (422, "n_features is 6: 5 are the most")

@@ -103,6 +103,21 @@ def test_the_cookie_is_secure_and_out_of_a_scripts_reach(served, client):
     assert 'role="alert"' in wrong.text
 
 
+def test_a_cookie_for_a_try_out_travels_over_plain_http(tmp_path):
+    served = Served(str(tmp_path), secure_cookie=False)
+    with TestClient(served.app, follow_redirects=False) as client:
+        told = client.post("/sign-in", data={"token": served.tokens[ADMIN]}).headers["set-cookie"].lower()
+    assert "httponly" in told
+    assert "secure" not in told
+
+
+def test_a_session_lasts_twelve_hours(served, client, monkeypatch):
+    cookie, _ = signed_in(client, served)
+    for hours, status in ((11.9, 200), (12.1, 401)):
+        monkeypatch.setattr(served.service.sessions, "_clock", lambda hours=hours: time.time() + 3600 * hours)
+        assert client.get("/api/agents", headers=as_cookie(cookie)).status_code == status, hours
+
+
 def test_a_change_by_cookie_needs_the_sessions_word(served, client):
     cookie, word = signed_in(client, served)
     at = f"{AT}/questions"
