@@ -6,7 +6,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from sparingly.learning import state_files
 from sparingly.strategies.sparing.beliefs import Beliefs
-from sparingly.strategies.sparing.trees import TREES, TreeMembers, _grown
+from sparingly.strategies.sparing.trees import TREES, TreeMembers, grow_checked, grow_compiled
 
 
 def checkers(n, *, seed=0):
@@ -86,7 +86,21 @@ def test_a_state_without_trees_is_taken_over():
 
 def test_the_trees_are_those_of_scikit_learn_node_by_node():
     X, y = checkers(200)
-    forest = ExtraTreesClassifier(TREES, random_state=3).fit(X.numpy(), y.numpy())
-    for ours, theirs in zip(_grown(X.numpy(), y.numpy(), 2, 3), forest.estimators_, strict=True):
+    for ours, theirs in zip(
+        grow_compiled(X.numpy(), y.numpy(), 2, 3), grow_checked(X.numpy(), y.numpy(), 3), strict=True
+    ):
         for name in ("feature", "threshold", "children_left", "value"):
-            assert np.array_equal(getattr(ours, name), getattr(theirs.tree_, name))
+            assert np.array_equal(getattr(ours, name), getattr(theirs, name))
+
+
+def test_a_scikit_learn_that_has_changed_inside_makes_no_difference(monkeypatch):
+    X, y = checkers(200)
+    folds = torch.arange(200) % 6
+    usual, changed = TreeMembers(2, members=6), TreeMembers(2, members=6)
+    usual.fit(X, y, folds, 3)
+    expected = usual.probabilities(X)
+    monkeypatch.setattr(TreeMembers, "_joined", lambda self, n_features: None)
+    monkeypatch.delattr("sklearn.tree._criterion.Gini")
+    changed.fit(X, y, folds, 3)
+    assert torch.equal(changed.probabilities(X), expected)
+    assert torch.equal(changed.held_out(X, folds), usual.held_out(X, folds))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,7 +65,7 @@ class TreeMembers:
         for k in range(self.members):
             seen = (folds != k).numpy()
             classes, numbers = np.unique(outcomes[seen], return_inverse=True)
-            grown = _grown(rows[seen], numbers, len(classes), (seed + k) % 2**32)
+            grown = grow(rows[seen], numbers, len(classes), (seed + k) % 2**32)
             parts += [_nodes(tree, classes, self.n_classes) for tree in grown]
         self._join(parts)
 
@@ -109,6 +110,8 @@ class TreeMembers:
         Few rows take one walk, each once for every tree; many are walked down tree by tree, which stays in the cache.
         """
         joined = self._joined(rows.shape[1])
+        if joined is None:
+            return np.array([self.walk(rows, int(self._roots[tree])) for tree in trees])
         if len(rows) <= FEW_ROWS:
             every = np.empty((len(trees), len(rows), rows.shape[1] + 1), dtype=np.float32)
             every[:, :, :-1], every[:, :, -1] = rows, np.array(trees)[:, None]
@@ -121,15 +124,29 @@ class TreeMembers:
                 found.append(joined.apply(every))
         return np.array(found) - (len(self._roots) - 1)
 
+    def walk(self, rows: NDArray[np.float32], root: int) -> NDArray[np.int64]:
+        """The leaves that rows reach in the tree with this root, `[block]`, level by level."""
+        node, feature, left, threshold = (
+            np.full(len(rows), root, dtype=np.int64),
+            *(one.numpy() for one in (self._feature, self._left, self._threshold)),
+        )
+        for _ in range(self._depth):
+            node = left[node] + (rows[np.arange(len(rows)), feature[node]] > threshold[node])
+        return node
+
     def _joined(self, n_features: int) -> Any:
         """All trees as one of scikit-learn's, which walks down in compiled code; made of the arrays when first used.
+
+        None where scikit-learn has changed inside, and cannot be given nodes.
 
         The nodes of one tree more come first: it leads to the tree whose number is in a column after the features. Only
         what a walk looks at is filled in: leaves have their classes here.
         """
         if self._walked is None or self._walked.n_features != n_features + 1:
-            from sklearn.tree._tree import NODE_DTYPE, Tree
-
+            try:
+                from sklearn.tree._tree import NODE_DTYPE, Tree
+            except ImportError:
+                return None
             first, left = len(self._roots) - 1, self._left.numpy()
             inner = self._threshold.numpy() < np.inf
             nodes = np.zeros(first + len(left), dtype=NODE_DTYPE)
@@ -187,7 +204,24 @@ def _ways(roots: list[int]) -> list[tuple[int, int, int]]:
     return ways
 
 
-def _grown(X: NDArray[np.float32], y: NDArray[np.int64], n_classes: int, seed: int) -> list[Any]:
+def grow(X: NDArray[np.float32], y: NDArray[np.int64], n_classes: int, seed: int) -> list[Any]:
+    """The trees of scikit-learn's extra-trees, by its compiled code alone, or whole where that has changed inside."""
+    try:
+        return grow_compiled(X, y, n_classes, seed)
+    except (ImportError, TypeError):
+        return grow_checked(X, y, seed)
+
+
+def grow_checked(X: NDArray[np.float32], y: NDArray[np.int64], seed: int) -> list[Any]:
+    """By scikit-learn's public classifier."""
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # many classes, few labels
+        return [one.tree_ for one in ExtraTreesClassifier(TREES, n_jobs=1, random_state=seed).fit(X, y).estimators_]
+
+
+def grow_compiled(X: NDArray[np.float32], y: NDArray[np.int64], n_classes: int, seed: int) -> list[Any]:
     """The trees of `ExtraTreesClassifier(TREES, random_state=seed)`, as scikit-learn keeps them inside its own.
 
     Grown by the same compiled code, without the checks of arguments and classes before every tree: with the few hundred
