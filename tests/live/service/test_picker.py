@@ -147,6 +147,38 @@ def test_a_thousand_classes_on_a_phone_also_over_its_keyboard(served, people, he
     assert agent.history()[0].label == "a_class_with_the_number_765"
 
 
+@pytest.mark.parametrize("height", [740, 400])
+def test_a_class_that_nobody_has_named_on_a_phone(served, people, height):
+    agent = many_classes(served, CLASSES, strategy="sparing")
+    agent.allow_new_classes(["*"])
+    agent.observe([1, 2, 3], payload="word " * 40)
+    page = open_page(people, viewport={"width": 360, "height": height}, has_touch=True, is_mobile=True)
+    assert parts_out_of_view(page) == []
+    assert overlapping(page) == []
+    expect(page.locator("#new-class")).to_be_hidden()
+    page.locator("#typed").tap()
+    type_in(page, "a matter of taste")
+    expect(options(page)).to_have_count(0)
+    expect(page.locator("#new-class")).to_be_visible()
+    assert overlapping(page) == []
+    page.get_by_label("None of these").fill("taste")
+    page.get_by_role("button", name="Add this class").tap()
+    expect(page.locator("#last-text")).to_contain_text("You said taste.")
+    assert agent.history()[0].label == "taste"
+
+
+def overlapping(page):
+    """Which of the parts of a reply that are seen lie over each other."""
+    return page.evaluate("""() => {
+        const parts = ["typed", "options", "new-class", "unknown", "skip"].map((id) => document.getElementById(id));
+        const seen = parts.filter((part) => part.getClientRects().length > 0);
+        return seen.flatMap((one, i) => seen.slice(i + 1).filter((other) => {
+            const [a, b] = [one.getBoundingClientRect(), other.getBoundingClientRect()];
+            return a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+        }).map((other) => `${one.id} and ${other.id}`));
+    }""")
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_no_word_is_broken(served, people, size):
     words = ["disappointment", "embarrassment", "anticipation", "joy", "card_payment_wrong_exchange_rate", "a b", "c"]
