@@ -163,7 +163,7 @@ def test_a_class_that_nobody_has_named_on_a_phone(served, people, height):
     assert overlapping(page) == []
     page.get_by_label("None of these").fill("taste")
     page.get_by_role("button", name="Add this class").tap()
-    expect(page.locator("#last-text")).to_contain_text("You said taste.")
+    expect(page.locator("#last-text")).to_contain_text("You said taste, which is a class now.")
     assert agent.history()[0].label == "taste"
 
 
