@@ -455,6 +455,19 @@ def test_accessible_to_everyone(served, people, url, browser, scheme):
     assert found == {view: [] for view in found}
 
 
+def test_large_numbers_beside_a_chart_are_not_cut_off(served, people, url):
+    observe(served, 2)
+    page = people("admin")
+    page.goto(f"{url}/agents/default/dashboard")
+    page.wait_for_selector("#chart-cost svg")
+    least = page.evaluate("""() => {
+        const series = [{ name: "one", className: "ours", points: [[0, 0], [100, 12345678]] }];
+        chart(document.getElementById("chart-cost"), { series, format: money, summary: "costs" });
+        return Math.min(...[...document.querySelectorAll("#chart-cost .tick")].map((tick) => tick.getBBox().x));
+    }""")
+    assert least >= 0
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_when_one_can_stop_is_told_to_everyone(served, people, url, scheme, monkeypatch):
     """The card with what asking on would save, of a strategy that says so, on a phone."""

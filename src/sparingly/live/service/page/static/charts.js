@@ -3,6 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const EDGE = { top: 12, right: 16, bottom: 26, left: 46 };
+const LETTER = 7.5;
 
 function svg(tag, attributes, text) {
   const element = document.createElementNS(SVG, tag);
@@ -37,10 +38,11 @@ function chart(place, { series, band = [], format, low = 0, high = null, summary
   }
   const right = Math.max(...xs);
   const top = high ?? Math.max(...ys, low + 1e-9) * 1.05;
-  const x = (v) => EDGE.left + ((width - EDGE.left - EDGE.right) * v) / right;
+  const left = Math.max(EDGE.left, 12 + LETTER * Math.max(...ticks(low, top).map((value) => format(value).length)));
+  const x = (v) => left + ((width - left - EDGE.right) * v) / right;
   const y = (v) => height - EDGE.bottom - ((height - EDGE.top - EDGE.bottom) * (v - low)) / (top - low);
   const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": summary });
-  axes(drawing, { width, height, right, top, low, x, y, format });
+  axes(drawing, { width, height, left, right, top, low, x, y, format });
   if (band.length > 1) drawing.append(svg("path", { class: "band", d: outline(band, x, y) }));
   for (const [v, bottom, high] of band) drawing.append(svg("line", { class: "span", x1: x(v), x2: x(v), y1: y(bottom), y2: y(high) }));
   for (const one of [...series].reverse()) drawing.append(svg("path", { class: `line ${one.className}`, d: path(one.points, x, y) }));
@@ -51,10 +53,10 @@ function chart(place, { series, band = [], format, low = 0, high = null, summary
   place.replaceChildren(drawing, ...(series.length > 1 ? [legend(series)] : []));
 }
 
-function axes(drawing, { width, height, right, top, low, x, y, format }) {
+function axes(drawing, { width, height, left, right, top, low, x, y, format }) {
   for (const value of ticks(low, top)) {
-    drawing.append(svg("line", { class: "grid", x1: EDGE.left, x2: width - EDGE.right, y1: y(value), y2: y(value) }));
-    drawing.append(svg("text", { class: "tick", x: EDGE.left - 8, y: y(value) + 4, "text-anchor": "end" }, format(value)));
+    drawing.append(svg("line", { class: "grid", x1: left, x2: width - EDGE.right, y1: y(value), y2: y(value) }));
+    drawing.append(svg("text", { class: "tick", x: left - 8, y: y(value) + 4, "text-anchor": "end" }, format(value)));
   }
   const shown = ticks(0, right).filter((value) => x(value) < width - 100);
   for (const value of shown) {
