@@ -3,8 +3,8 @@
 `python -m benchmarks experts` prints the table of the runs kept in docs/results/experts, one line a run, and writes it
 to table.csv there. With words it makes the missing runs of these streams and orders first:
 `python -m benchmarks experts isear banking77 0 1`; `all` are all streams with the orders 0 to 4, which are for
-reporting only; `human=1` plays that price of the human alone; `drift` and `coverage`, also with orders, are two checks
-of their own.
+reporting only; `human=1` plays that price of the human alone, `ours` no single way; `drift` and `coverage`, also with
+orders, are two checks of their own.
 
 A mistake costs 1; the human is gold. Language models answer as recorded; on MNIST, Adult and shuttle two synthetic
 experts, of whom one is weak in a region. The single ways: always one expert, the human alone with Sparing, the answers
@@ -30,15 +30,17 @@ THRESHOLDS = (0.5, 0.7, 0.9)
 Line = dict[str, Any]
 
 
-def make(runs: Runs, stream: str, order: int, humans: Sequence[float] = HUMAN_PRICES) -> None:
-    """The missing runs of one order at some prices of the human, ours first."""
+def make(runs: Runs, stream: str, order: int, humans: Sequence[float] = HUMAN_PRICES, *, ours: bool = False) -> None:
+    """The missing runs of one order at some prices of the human, ours first, or ours alone."""
     for human in humans:
         for price in MODEL_PRICES:
             runs.get(stream, order, "sparing", human=human, price=price)
+    runs.get(stream, order, "always")
+    if ours:
+        return
     for human in humans:
         runs.get(stream, order, "human alone", human=human)
         runs.get(stream, order, "answers as features", human=human)
-    runs.get(stream, order, "always")
     for threshold in THRESHOLDS:
         runs.get(stream, order, f"dial at {threshold}")
 
@@ -122,16 +124,17 @@ def command(words: list[str]) -> int:
     chosen = [word for word in words if word in STREAMS]
     orders = [int(word) for word in words if word.isdecimal()]
     prices = {f"human={human:g}": human for human in HUMAN_PRICES}
-    named = (*chosen, *prices, "all", "drift", "coverage")
+    named = (*chosen, *prices, "ours", "all", "drift", "coverage")
     unknown = [word for word in words if word not in named and not word.isdecimal()]
     if unknown:
-        named = (*STREAMS, *prices, "all", "drift", "coverage")
+        named = (*STREAMS, *prices, "ours", "all", "drift", "coverage")
         sys.exit(f"there is no stream {unknown[0]!r}: there are {', '.join(named)}, and numbers of orders")
     checks = [word for word in words if word in ("drift", "coverage")]
     if "all" in words or chosen or (orders and not checks):
         for order in orders or ORDERS:
             for stream in chosen or STREAMS:
-                make(runs, stream, order, [prices[word] for word in words if word in prices] or HUMAN_PRICES)
+                humans = [prices[word] for word in words if word in prices] or HUMAN_PRICES
+                make(runs, stream, order, humans, ours="ours" in words)
     for check in ("drift", "coverage"):
         if check in checks or "all" in words:
             getattr(expert_checks, check)(runs, orders or list(ORDERS))

@@ -33,3 +33,9 @@ def test_a_run_is_made_once_and_the_table_puts_ours_beside_the_cheapest_single_w
     assert line["costs"] == min(line["ways"].values())
     experts.show([line])
     assert "1 cases: geometric mean" in capsys.readouterr().out
+    experts.write([line], tmp_path / "table.csv")
+    header, row = (tmp_path / "table.csv").read_text().splitlines()
+    written = dict(zip(header.split(","), row.split(","), strict=True))
+    assert written["order"] == "7"
+    assert float(written["sparing"]) == ours["cost"]
+    assert written["best single way"] == line["best"]

@@ -243,3 +243,15 @@ def test_no_label_comes_back_to_a_member_that_is_blind_to_it():
         student.fit_beside(gold, labels, folds, (rows, soft))
         held[name] = student.scores(X)[0] - student._mean
     assert torch.allclose(held["as it is"], held["fold 0 turned"], atol=1e-4)
+
+
+def test_a_state_that_does_not_say_which_truths_were_bought_blindly_is_taken_over():
+    X, y, said = _stream(120, 0.8, seed=16)
+    _, strategy = _play([GPT, HUMAN], X, y, {"gpt": said})
+    state = strategy.state_dict()
+    bought = state["own"]["knows"]["bought"]
+    assert int(bought.pop("random").sum()) >= 20
+    again = sp.Sparing(strategy.game, 5)
+    again.load_state_dict(state)
+    again.learn(X[0], strategy.game.n_outcomes + 1, strategy.game.symbols(strategy.game.n_outcomes + 1)[0])
+    assert not again.knowledge.bought["random"].any()
