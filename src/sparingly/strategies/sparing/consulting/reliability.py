@@ -32,7 +32,9 @@ SURPRISE_VARIANCE = 0.15
 FEW = 2.0
 UNTOLD = 2.0
 """Answers whose truth nobody told count, class by class, at most so many times as those beside a truth do: a belief
-that is wrong about a class is wrong about it everywhere."""
+that is wrong about a class is wrong about it everywhere. With many classes truths alone say too little of each, ..."""
+FEW_CLASSES = 10
+"""... and from these on there is no such limit."""
 LEAST = 0.02
 """No answer is held less likely in the bet: beliefs are not calibrated near 0."""
 ALARM = 10_000.0
@@ -205,7 +207,8 @@ class Reliability:
             untold = max(0.0, self.told[1] + self.left[1] - told)
             right_part = torch.diag(beliefs.diagonal()) * (met / held)
             wrong_part = beliefs.clone().fill_diagonal_(0) * ((1 - met) / (1 - held))
-            beliefs = (right_part + wrong_part) * (min(untold, UNTOLD * (PRIOR_ANSWERS + told)) / total)
+            most = UNTOLD * (PRIOR_ANSWERS + told) if self.n_classes <= FEW_CLASSES else math.inf
+            beliefs = (right_part + wrong_part) * (min(untold, most) / total)
         self.beliefs, self._matrix = beliefs, None
 
     def change_noticed(self, clock: int) -> bool:
