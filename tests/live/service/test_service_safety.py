@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import resource
 import socket
@@ -19,6 +20,7 @@ from sparingly.live.service.auth.sessions import COOKIE
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, PRODUCER, ROLES
 from sparingly.live.service.service import Service
 from sparingly.live.service.service_limits import ServiceLimits
+from sparingly.live.service.web.events import Events
 from tests.live.served import Served
 
 AT = "/api/agents/default"
@@ -78,7 +80,8 @@ def test_a_token_revoked_by_another_process_is_shut_out_within_seconds(served, c
 
 
 @pytest.mark.parametrize(
-    ("name", "role"), [("x", "king"), ("", EXPERT), ("a" * 81, EXPERT), ("a\nb", EXPERT), (ADMIN, ADMIN)]
+    ("name", "role"),
+    [("x", "king"), ("", EXPERT), ("\u202e ", EXPERT), ("a" * 81, EXPERT), ("a\nb", EXPERT), (ADMIN, ADMIN)],
 )
 def test_a_token_needs_a_role_and_a_name_of_its_own(served, name, role):
     with pytest.raises(AgentError):
@@ -300,6 +303,32 @@ def test_the_first_start_needs_classes_and_the_second_nothing(tmp_path):
     with pytest.raises(AgentError, match="has the classes cat, dog, not cat, bird"):
         server.first_agent(service, "default", ["cat", "bird"], {})
     service.close()
+
+
+def test_listeners_that_hang_up_together_are_no_error_of_the_service(served):
+    """A server cancels a listener that is gone again and again until it has ended."""
+
+    async def may_listen():
+        return True
+
+    async def hear(events):
+        async for _ in events.stream("default", served.agent, may_listen):
+            pass
+
+    async def hang_up():
+        events = Events()
+        listeners = [asyncio.create_task(hear(events)) for _ in range(20)]
+        await asyncio.sleep(0.8)
+        for _ in range(100):
+            for listener in listeners:
+                listener.cancel()
+            await asyncio.sleep(0)
+        assert all(listener.done() for listener in listeners)
+        ended = await asyncio.gather(*listeners, return_exceptions=True)
+        events.stop()
+        return {type(one) for one in ended}
+
+    assert asyncio.run(hang_up()) == {asyncio.CancelledError}
 
 
 def test_an_address_in_use_is_named():

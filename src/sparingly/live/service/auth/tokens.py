@@ -13,6 +13,7 @@ import re
 import secrets
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -197,7 +198,7 @@ class Tokens:
     def _checked_name(self, name: str, role: str) -> str:
         if role not in ROLES:
             raise AgentError(f"role {role!r} is unknown: the roles are {', '.join(ROLES)}")
-        if not _NAME.fullmatch(name) or not name.strip():
+        if not _NAME.fullmatch(name) or all(unicodedata.category(one)[0] in "CZ" for one in name):
             raise AgentError(f"name {name!r} must have 1 to 80 visible characters")
         return name.strip()
 

@@ -27,8 +27,15 @@ class _WatchedAgent:
 
     seen: tuple[int, int] = (-1, 0)
     listeners: int = 0
-    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set at the next change; there is a new one for the change after that. A condition would not do: a listener that
+    hangs up is cancelled more than once while it waits, and would leave it without its lock."""
     task: asyncio.Task[None] | None = None
+
+    def tell(self) -> None:
+        """Wake everyone who waits."""
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()
 
 
 class Events:
@@ -66,9 +73,8 @@ class Events:
         self._stopping.set()
 
     async def _wait(self, watched: _WatchedAgent) -> None:
-        async with watched.changed:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(watched.changed.wait(), CHECK)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(watched.changed.wait(), CHECK)
 
     async def _watch(self, watched: _WatchedAgent, agent: Agent) -> None:
         try:
@@ -77,14 +83,12 @@ class Events:
                     seen = await asyncio.to_thread(_look, agent)
                     if seen != watched.seen:
                         watched.seen = seen
-                        async with watched.changed:
-                            watched.changed.notify_all()
+                        watched.tell()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), EVERY)
         finally:
             watched.task = None
-            async with watched.changed:
-                watched.changed.notify_all()
+            watched.tell()
 
 
 async def _is_let(may_listen: Callable[[], Awaitable[bool]]) -> bool:
