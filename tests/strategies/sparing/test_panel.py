@@ -255,3 +255,14 @@ def test_a_state_that_does_not_say_which_truths_were_bought_blindly_is_taken_ove
     again.load_state_dict(state)
     again.learn(X[0], strategy.game.n_outcomes + 1, strategy.game.symbols(strategy.game.n_outcomes + 1)[0])
     assert not again.knowledge.bought["random"].any()
+
+
+@pytest.mark.parametrize(("accuracy", "first"), [(0.5, 40), (1.0, 20)])
+def test_with_many_classes_the_start_is_one_truth_a_class_unless_the_answers_are_good_enough(accuracy, first):
+    rng = np.random.default_rng(3)
+    game = sp.label_efficient(40, experts=[sp.Expert("model", 0.01), sp.Expert("human", 1.0, gold=True)])
+    X, y = rng.normal(size=(150, 6)).astype(np.float32), rng.integers(40, size=150)
+    said = np.where(rng.random(150) < accuracy, y, (y + 1) % 40)
+    stream = [(x, int(one), {"model": int(answer)}) for x, one, answer in zip(X, y, said, strict=True)]
+    rounds = list(sp.play(sp.Sparing(game, 6, seed=0), game, stream))
+    assert sum("one of the first" in str(one.why) for one in rounds if "human" in one.asked) == first

@@ -20,7 +20,7 @@ from sparingly.strategies.sparing.consulting.panel import NO_ANSWER, Panel
 from sparingly.strategies.sparing.kernel import squared_distances, squared_lengths
 from sparingly.strategies.sparing.open_questions import OpenQuestion
 from sparingly.strategies.sparing.purchase import FIRST, MANY, ExpectedCosts
-from sparingly.strategies.sparing.worth import Worth
+from sparingly.strategies.sparing.worth import DISCOUNT, MANY_PANEL_DISCOUNT, PANEL_DISCOUNT, Worth
 from sparingly.strategies.strategy import NEVER
 
 GROWTH = 1.5
@@ -355,8 +355,15 @@ class Knowledge:
         stream = {"value": torch.tensor(seen["value"]), "risk": torch.tensor(seen["risk"]), "x": sample}
         unit = self.expected_costs.unit or 1.0
         slope = self._slope(rows, now, stream["risk"])
-        self.worth = Worth.measure(bought, now, stream, unit=unit, learnability=self.learnability, slope=slope)
+        self.worth = Worth.measure(
+            bought, now, stream, unit=unit, learnability=self.learnability, discount=self._discount(), slope=slope
+        )
         self.schedule = replace(self.schedule, labels=n, clock=clock)
+
+    def _discount(self) -> float:
+        if self.panel is None:
+            return DISCOUNT
+        return MANY_PANEL_DISCOUNT if len(self.expected_costs.costs) > MANY else PANEL_DISCOUNT
 
     def _stream_risk(self, sample: Tensor, now: Tensor, risk: Tensor) -> float:
         """What announcements cost on the stream: for rows with a label by the member that has not seen it."""

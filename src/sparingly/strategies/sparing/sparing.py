@@ -143,7 +143,8 @@ class Sparing(Strategy):
         n_classes = len(self.expected_costs.costs)
         audit = self._audit * math.sqrt(min(1.0, MANY / n_classes))
         if self.panel is not None:
-            return replace(rule, audit=audit / PANEL_CHECKS, most_first=FIRST)
+            most_first = max(FIRST, n_classes) if n_classes > MANY else FIRST
+            return replace(rule, audit=audit / PANEL_CHECKS, most_first=most_first)
         return replace(rule, audit=audit, most_first=max(START, n_classes))
 
     @property
@@ -341,8 +342,7 @@ class Sparing(Strategy):
         check = self.watch.check(announced)
         if self.panel is not None and self.panel.suspects(answers):
             check = check._replace(suspect=True)
-        starting = self.panel is None and (worth is None or labels < self.purchase_rule.most_first)
-        known, guess = labels + waiting, self.knowledge.guess() if starting else None
+        known, guess = labels + waiting, self._start_guess()
         offer = Offer(risk, value, seen["price"], clock, known, waiting, 0.0, seen["novelty"], check, guess)
         asks, why = self.purchase_rule(offer, worth)
         if asks and worth is not None and waiting:
@@ -359,6 +359,19 @@ class Sparing(Strategy):
         believed = seen["probability"].clone()
         self.questions.add(OpenQuestion(x, clock, announced, risk, value, believed, labels, answers, unselected))
         return self.expected_costs.expert or 0, announced, why
+
+    def _start_guess(self) -> float | None:
+        """What an announcement is expected to cost at the start, by which the number of first questions is priced.
+
+        Beside experts who may be wrong it is what announcements cost after their answers; before there is a model the
+        first truths are bought without such a price, and later there is no start: None.
+        """
+        worth = self.knowledge.worth
+        if worth is not None and len(self.knowledge.bought) >= self.purchase_rule.most_first:
+            return None
+        if self.panel is None:
+            return self.knowledge.guess()
+        return None if worth is None else worth.risk
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         if self.panel is not None and action in self.panel.actions:

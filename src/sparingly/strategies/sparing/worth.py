@@ -14,7 +14,11 @@ UNSEEN = 20
 """Labels at the stream's mean disagreement that those bought are averaged with."""
 DISCOUNT = 0.6
 """The share of what a label saves that the labels bought after it would not have saved anyway."""
-
+PANEL_DISCOUNT = 0.9
+"""The same beside experts who may be wrong: a label also says how far they, and what is learned from their answers, are
+to be trusted."""
+MANY_PANEL_DISCOUNT = 1.2
+"""The same with more than `MANY` classes, of each of which this has to be known."""
 SLOPE_ERROR = 0.4
 """The standard error of the slope of the learning curve to come, over the slope measured, besides that of measuring."""
 SPREAD = 0.1
@@ -66,6 +70,7 @@ class Worth:
         *,
         unit: float,
         learnability: bool = True,
+        discount: float = DISCOUNT,
         slope: float = 0.0,
     ) -> Worth:
         """Compare what each label was expected to cost when it was bought with what it would cost unseen today.
@@ -81,6 +86,8 @@ class Worth:
             A sample: the disagreement `value`, the expected cost `risk`, and the observations `x`.
         unit
             The largest cost of a mistake.
+        discount
+            The share of what a label saves that counts.
         slope
             What an e-fold of labels saves a round at least, by a learning curve, if one was measured.
 
@@ -99,7 +106,7 @@ class Worth:
         gamma = max(0.1, (removed + PRIOR) / (explained + 1.0)) if learnability else PRIOR
         mean = float(stream["value"].mean())
         paid = (float(value.sum()) + UNSEEN * mean) / (len(value) + UNSEEN)
-        saved = DISCOUNT * max(gamma * mean, slope)
+        saved = discount * max(gamma * mean, slope)
         reach = 0.1 * float(stream["x"].flatten(1).var(0, correction=0).sum())
         told = float(stream["risk"].mean())
         explaining = value * grown
