@@ -7,13 +7,16 @@ import time
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 import sparingly as sp
 from sparingly.experts import ExpertReply
 from sparingly.live.agent.errors import AgentError, ConflictError
 from sparingly.live.consultation import calls
 from sparingly.live.consultation.heard_answers import hear_calls
+from sparingly.live.store import journal, snapshots
 from sparingly.live.store.integrity_check import check
+from sparingly.live.store.tables import tickets
 from tests.experts.small_model import small_model
 from tests.live.consultation.team import CLASSES, HUMAN, Model, make, observe, stream
 
@@ -93,6 +96,24 @@ def test_the_journal_replays_bit_for_bit(played):
     assert len(model.calls) == calls
     again.close()
     assert check(path).ok
+
+
+def test_features_stay_as_long_as_a_late_answer_needs_them(tmp_path):
+    X, y, said = stream(60)
+    agent = make(tmp_path / "agent.db", [sp.FunctionExpert("gpt", Model(said), price=0.01), HUMAN])
+    play(agent, X, y)
+    with agent._runtime.store.writing() as connection:
+        late = [event for event in journal.events(connection, 0, 10_000) if event.kind == journal.HEARD]
+        announced = {
+            row.seq for row in connection.execute(select(tickets.c.seq).where(tickets.c.status == "announced"))
+        }
+        last = next(event for event in reversed(late) if event.ticket in announced)
+        snapshots._drop_features(connection, last.ticket)
+        assert all(event.x is not None for event in journal.events(connection, last.ticket, 10_000))
+        snapshots._drop_features(connection, last.seq)
+        gone = {event.ticket for event in journal.events(connection, 0, last.seq) if event.x is None}
+        assert gone >= {ticket for ticket in announced if ticket <= last.ticket}
+    agent.close()
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_open": 3}])

@@ -70,16 +70,23 @@ def thin(connection: Connection, head: int, keep: int) -> None:
 
 
 def _drop_features(connection: Connection, upto: int) -> None:
+    """Drop those of tickets that are closed without a label, but for what an event after `upto` still needs.
+
+    An answer that came late, and may be wrong, is such an event: a replay from `upto` on meets it, and its observation
+    lies before. They are dropped once all events of the ticket lie before.
+    """
     kept = select(tickets.c.seq).where(
         and_(
             tickets.c.seq == observations.c.ticket,
             tickets.c.status.in_(["open", "consulting", "answered", "skipped", "unknown", "planted"]),
         )
     )
-    before = features_dropped_upto(connection)
-    connection.execute(
-        delete(observations).where(and_(observations.c.ticket > before, observations.c.ticket <= upto, ~exists(kept)))
+    passed = and_(journal.c.seq > features_dropped_upto(connection), journal.c.seq <= upto)
+    of_these = observations.c.ticket.in_(select(journal.c.ticket).where(passed))
+    needed = observations.c.ticket.in_(
+        select(journal.c.ticket).where(and_(journal.c.seq > upto, journal.c.ticket.is_not(None)))
     )
+    connection.execute(delete(observations).where(and_(of_these, ~needed, ~exists(kept))))
     write_meta(connection, "floor", upto)
 
 

@@ -148,7 +148,12 @@ class Learner:
             self.strategy.set_costs(costs)
 
     def _see(self, events: Sequence[Event]) -> None:
-        there = (event for event in events if event.x != NO_FEATURES)
+        # An earlier version dropped features that a late answer still needed: such an answer says nothing any more.
+        there = (
+            event
+            for event in events
+            if event.x != NO_FEATURES and not (event.x is None and event.kind == journal.HEARD)
+        )
         for kind, same in itertools.groupby(there, lambda event: event.kind):
             run = list(same)
             if kind == journal.OBSERVED:
