@@ -176,3 +176,13 @@ def test_another_process_on_the_same_database_learns_of_the_class(make, postgres
     assert other.classes == one.classes == ("cat", "dog", "cow")
     one.answer("o3", "cow")
     assert other.scores(X[:2]).shape == (2, 3)
+
+
+def test_whoever_reads_while_a_class_is_being_added_knows_it(make) -> None:
+    agent = make(strategy="sparing", options={"width": 16})
+    live(agent, 0, 20)
+    before = agent._runtime.store.settings
+    agent.answer(agent.observe(X[20], id="new").id, "yak", new_class=True)
+    agent._runtime.store.settings = before  # as in the instant between the commit and the end of the call
+    assert agent.history()[-1].label == "yak"
+    assert agent._runtime.store.settings.classes[-1] == "yak"

@@ -165,7 +165,7 @@ class AgentRuntime:
         """A transaction that reads."""
         self._check_open()
         with self.store.reading() as connection:
-            self._refresh_classes(connection)
+            added_classes.refresh(connection, self.store)
             yield connection
 
     @contextmanager
@@ -178,6 +178,7 @@ class AgentRuntime:
                 yield connection
 
     def _refresh_classes(self, connection: Connection) -> None:
+        """Before something is written: only another process can have added a class."""
         if self.store.backend.is_shared:
             added_classes.refresh(connection, self.store)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -55,6 +56,8 @@ class Store:
         self._kept: list[Connection] = []
         """The connection that writes to a file, between two transactions."""
         self.settings = settings
+        self.settings_lock = threading.Lock()
+        """For those who only read, and may find that settings have changed."""
         self.pid = os.getpid()
 
     @classmethod

@@ -101,10 +101,14 @@ def may_add(settings: AgentSettings, person: str) -> bool:
 
 
 def refresh(connection: Connection, store: Store) -> None:
-    """Read the settings again if another process has added a class, or set costs."""
-    now = len(journal.added_classes(connection)), len(journal.changed_costs(connection))
-    if now != (store.settings.added, store.settings.cost_changes):
-        store.settings = store.read_settings(connection)
+    """Read the settings again if another process, or a call that is just ending, has added a class or set costs.
+
+    Both only grow in number: a transaction that began before such a change does not take it back.
+    """
+    there = len(journal.added_classes(connection)) + len(journal.changed_costs(connection))
+    with store.settings_lock:
+        if there > store.settings.added + store.settings.cost_changes:
+            store.settings = store.read_settings(connection)
 
 
 def unknown(settings: AgentSettings, label: Any) -> bool:
