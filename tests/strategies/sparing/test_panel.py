@@ -100,8 +100,10 @@ def test_experts_who_err_together_do_not_count_twice():
         for row, y in zip(answers.tolist(), truth.tolist(), strict=True):
             for one, said in zip(panel.reliability, row, strict=True):
                 one.check(y, said, torch.full((3,), 1 / 3), clock=0)
-        panel.fit(torch.full((400, 3), 1 / 3), torch.tensor(truth), answers)
-        weights[name] = sum(panel.betas)
+        labels = {"y": torch.tensor(truth), "answers": answers, "fold": torch.arange(400) % 6}
+        panel.fit(torch.full((400, 3), 1 / 3), labels)
+        weights[name] = float(panel.pool.weights[2, 1:].sum())
+        assert panel.pool.weights[1, 1:].tolist() == pytest.approx([1.0, 1.0], abs=0.2)
     assert weights["copy"] < weights["other"] - 0.4
     assert weights["copy"] == pytest.approx(1.0, abs=0.3)
 

@@ -346,10 +346,10 @@ class Knowledge:
             unseen = self.beliefs.fit(sample, X, y, folds, generator)
             rows, seen = sample, self.expected_costs(self.beliefs(sample))
             if self.panel is not None:
-                held, unseen = unseen, self.panel.fit(unseen, y, self.bought["answers"])
+                held, unseen = unseen, self.panel.fit(unseen, self.bought)
                 if self._heard.seen:
                     rows, seen, held = self._after_answers(self.panel, held)
-                    unseen = self.panel.fit(held, y, self.bought["answers"])
+                    unseen = self.panel.fit(held, self.bought)
         now = (unseen * self.expected_costs.costs[:, y].T).sum(1)
         bought = {name: self.bought[name] for name in ("value", "soft", "labels")}
         stream = {"value": torch.tensor(seen["value"]), "risk": torch.tensor(seen["risk"]), "x": sample}
@@ -421,9 +421,9 @@ class Knowledge:
         soft = untold & (answers >= 0).any(1) & ~apart
         if bool(soft.any()):
             believed = panel.posterior(members[:, soft], answers[soft])
-            likely = partial(panel.likelihood, y=labelled["y"], answers=labelled["answers"])
+            likely = partial(panel.likelihood, labels=labelled)
             held = self.beliefs.teach(labelled, held, rows[soft], believed, likely)
-            panel.fit(held, labelled["y"], labelled["answers"])
+            panel.fit(held, labelled)
         if self.beliefs.taught:
             members = self.beliefs(rows)
             if int(apart.sum()) >= FIRST:

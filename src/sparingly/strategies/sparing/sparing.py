@@ -291,7 +291,8 @@ class Sparing(Strategy):
         # The first truths are bought whatever is believed: what everyone says of them is the fairest comparison.
         starting = self.knowledge.worth is None and self.expected_costs.expert is not None
         cheap = TRIAL * found["price"] if starting else 0.0
-        best = panel.best_offer(found["probability"], found["risk"], asked, cheap=cheap)
+        dearest = math.inf if self.expected_costs.expert is None else found["price"]
+        best = panel.best_offer(found["probability"], asked, truth=dearest, cheap=cheap)
         if best is not None:
             action, why = best
             return action, found["cheapest"], why
@@ -322,7 +323,7 @@ class Sparing(Strategy):
             return
         e = panel.actions.index(action)
         said = panel.answers(heard)[e]
-        belief = (panel.alpha * own.mean(0).clamp(min=1e-6).log()).softmax(0)
+        belief = panel.tempered(own.mean(0))
         panel.compare(e, own, panel.answers(heard[:-1]), said)
         panel.reliability[e].hear(belief, None if symbol is None else said, self.clock)
         self._notice_changes(panel)

@@ -5,35 +5,37 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from sparingly.games import Game
+from sparingly.strategies.sparing.consulting.opinion_pool import OpinionPool
 from sparingly.strategies.sparing.consulting.reliability import Reliability
 from sparingly.strategies.strategy import Why
 
-WEIGHTS = (0.3, 0.5, 0.7, 0.85, 1.0, 1.2)
-"""That the own model's and an expert's word are given in the posterior, by held-out likelihood."""
-NEAR_START = 5.0
-"""How much less likely, in nats, a weight e times off its start is taken to be before anything is known."""
 LEAST = 1e-6
 """No class is held impossible."""
 NO_ANSWER = -1
 ROUNDS = 8
 """Of expectation and maximisation, whenever reliability is counted anew."""
+LIKELIEST = 4
+"""Classes that are looked at for each of several experts who might answer."""
 TRIED = 1.0
 """Cost that answers were expected to save, and did, before any were heard."""
-OWN = 0.6
-"""The weight of the own model before anything is known of it."""
+
+
+class Labels(Protocol):
+    """Columns by name, such as classes `y`, answers `answers` and folds `fold`."""
+
+    def __getitem__(self, name: str, /) -> Tensor: ...
 
 
 class Panel:
     """The experts of a game who may be wrong.
 
-    The posterior after answers is p(y)^alpha times the product of q_e(answer | y)^beta_e: weights below 1 where the own
-    model knows little, or where experts err together.
+    What is believed after answers is the own belief and what each answer says, pooled (`OpinionPool`).
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class Panel:
         self.n_classes, self._outcomes = game.n_outcomes, game.outcomes
         self.costs = torch.tensor(game.costs[: self.n_classes], dtype=torch.float32)
         self._symbols = {a: {symbol: y for y, symbol in enumerate(game.feedback[a])} for a in self.actions}
-        self.alpha, self.betas = OWN, [len(self.experts) ** -0.5] * len(self.experts)
+        self.pool = OpinionPool(len(self.experts))
         self.saved = [(TRIED, TRIED)] * len(self.experts)
         """For each expert the cost that its answers were expected to save, and that they did by today's beliefs."""
 
@@ -62,19 +64,19 @@ class Panel:
 
     def posterior(self, members: Tensor, answers: Tensor) -> Tensor:
         """Probabilities `[member, block, class]` after answers `[block, expert]`."""
-        if not bool((answers >= 0).any()):
+        heard = answers >= 0
+        if not bool(heard.any()):
             return members
-        weight, alone = torch.zeros(members.shape[1:]), self._alone((answers >= 0).sum(1))
-        for e, one in enumerate(self.reliability):
-            known = answers[:, e] >= 0
-            weight[known] += (self.betas[e] * alone[known])[:, None] * one.matrix[:, answers[known, e]].T.log()
-        told = (answers >= 0).any(1)
-        after = (self.alpha * members.clamp(min=LEAST).log() + weight).softmax(2)
-        return torch.where(told[None, :, None], after, members)
+        after = self.pool(members.clamp(min=LEAST).log(), self._words(answers), heard).softmax(2)
+        return torch.where(heard.any(1)[None, :, None], after, members)
 
-    def _alone(self, heard: Tensor) -> Tensor:
-        """How much more an answer counts the fewer were `heard`: those of all share what they know together."""
-        return (len(self) / heard.clamp(min=1)).sqrt()
+    def _words(self, answers: Tensor) -> Tensor:
+        """`log q(answer | class)`, `[block, expert, class]`, for answers `[block, expert]`; 0 where there is none."""
+        said = [
+            torch.where(answers[:, e, None] >= 0, one.matrix[:, answers[:, e].clamp(min=0)].T.log(), 0.0)
+            for e, one in enumerate(self.reliability)
+        ]
+        return torch.stack(said, 1)
 
     def words(self, answers: Sequence[int]) -> str:
         """Who says what, and how often that is right.
@@ -96,28 +98,71 @@ class Panel:
         return any(one.suspect and y >= 0 for one, y in zip(self.reliability, answers, strict=True))
 
     def best_offer(
-        self, belief: Tensor, risk: float, asked: Sequence[int], *, cheap: float = 0.0
+        self,
+        belief: Tensor,
+        asked: Sequence[int],
+        *,
+        truth: float = math.inf,
+        cheap: float = 0.0,
     ) -> tuple[int, Why] | None:
         """The question whose answer lowers the risk by the most more than its price, and why; None if there is none.
 
-        Up to a price of `cheap` everyone is asked.
+        Parameters
+        ----------
+        belief, asked
+            What is believed after the answers so far, `[class]`, and the actions of those who were asked.
+        truth
+            Its price: no risk is higher, before an answer or after it, for the truth can be bought instead.
+        cheap
+            Up to this price everyone is asked.
         """
-        best, found = 0.0, None
-        for e, (action, expert) in enumerate(zip(self.actions, self.experts, strict=True)):
-            expected, met = self.saved[e]
-            if action in asked:
-                continue
-            gain = self.gain(e, belief, risk, len(asked)) * met / expected
-            if gain - expert.price > best or (found is None and 0 < expert.price <= cheap):
-                best, found = gain - expert.price, (action, expert, gain)
-        if found is None:
+        left = [e for e, action in enumerate(self.actions) if action not in asked]
+        if not left:
             return None
-        action, expert, gain = found
+        risk, *after = self.outlook([(e,) for e in left], belief, truth)
+        gains = {e: self._kept(e) * (risk - one) for e, one in zip(left, after, strict=True)}
+        best = max(left, key=lambda e: gains[e] - self.experts[e].price)
+        gain, price = gains[best], self.experts[best].price
+        if gain <= price and len(left) > 1:
+            # An answer alone may change nothing that two of them would.
+            _, together = self.outlook([tuple(left)], belief, truth)
+            gain = min(self._kept(e) for e in left) * (risk - together)
+            price = sum(self.experts[e].price for e in left)
+        if gain <= price:
+            cheapest = min(left, key=lambda e: self.experts[e].price)
+            if not 0 < self.experts[cheapest].price <= cheap:
+                return None
+            best = cheapest
+        expert = self.experts[best]
         numbers = {"risk": risk, "gain": gain, "price": expert.price, "name": expert.name}
         sentence = (
             "a mistake would cost {risk:.2f} on average; {name} is expected to save {gain:.2f} and costs {price:g}"
         )
-        return action, Why(sentence, numbers)
+        return self.actions[best], Why(sentence, numbers)
+
+    def _kept(self, e: int) -> float:
+        """The share of what answers of an expert were expected to save that they did save."""
+        expected, met = self.saved[e]
+        return met / expected
+
+    def outlook(self, groups: Sequence[tuple[int, ...]], belief: Tensor, truth: float = math.inf) -> list[float]:
+        """The risk of a belief `[class]`, and for each group of experts what is expected of it once they have answered.
+
+        As if answers were independent given the class. Of several who answer each is taken to name one of the few
+        likeliest classes; if one does not, nothing changes.
+        """
+        risk = min(truth, float((self.costs @ belief).min()))
+        found = [risk]
+        for group in groups:
+            named = belief.topk(self.n_classes if len(group) == 1 else min(self.n_classes, LIKELIEST)).indices
+            joint = belief[None]
+            for e in group:
+                said = self.reliability[e].matrix[:, named].T * self.reliability[e].answers
+                joint = (joint[:, None] * said).flatten(0, 1)
+            likely = joint.sum(1)
+            least = torch.minimum((joint @ self.costs.T).amin(1), truth * likely)
+            found.append(float(least.sum() + (1 - likely.sum()) * risk))
+        return found
 
     def compare(self, e: int, own: Tensor, answers: Sequence[int], said: int) -> None:
         """Hold what an answer was expected to save against what it does, for the members' beliefs `[member, class]`.
@@ -125,14 +170,16 @@ class Panel:
         An answer saves where it changes the announcement. Experts who err together agree more often than they are
         expected to, and save less.
         """
-        before = self.posterior(own[:, None], torch.tensor([answers])).mean(0)[0]
-        risk, announced = (self.costs @ before).min(0)
-        expected, met = self.gain(e, before, float(risk), sum(one >= 0 for one in answers)), 0.0
-        if said >= 0:
-            told = [said if k == e else one for k, one in enumerate(answers)]
-            after = self.costs @ self.posterior(own[:, None], torch.tensor([told])).mean(0)[0]
-            met = float(after[announced] - after.min())
-        self.saved[e] = (self.saved[e][0] + expected, self.saved[e][1] + met)
+        more = [said if k == e else one for k, one in enumerate(answers)]
+        before, after = (self.posterior(own[:, None], torch.tensor([one])).mean(0)[0] for one in (answers, more))
+        risk, expected = self.outlook([(e,)], before)
+        costs = self.costs @ after
+        met = float(costs[(self.costs @ before).argmin()] - costs.min())
+        self.saved[e] = (self.saved[e][0] + risk - expected, self.saved[e][1] + met)
+
+    def tempered(self, own: Tensor) -> Tensor:
+        """The own belief `[class]` as it counts beside one answer."""
+        return (self.pool.weights[1, 0] * own.clamp(min=LEAST).log()).softmax(0)
 
     def trust(self, e: int, own: Tensor, answers: Tensor) -> Tensor:
         """How likely each class is, `[block, class]`, by the own belief `[block, class]` and answers `[block, expert]`.
@@ -140,12 +187,10 @@ class Panel:
         Neither the own belief nor the expert's word have a weight here: one below 1 says that others know the same, not
         that an expert is wrong.
         """
-        held = own.clamp(min=LEAST).log()
-        for k, one in enumerate(self.reliability):
-            known = answers[:, k] >= 0
-            if bool(known.any()):
-                held[known] += (1.0 if k == e else self.betas[k]) * one.matrix[:, answers[known, k]].T.log()
-        return held.softmax(1)
+        heard = answers >= 0
+        weights = self.pool.weights[heard.sum(1), 1:] * heard
+        weights[:, e] = heard[:, e].float()
+        return (own.clamp(min=LEAST).log() + (weights[:, :, None] * self._words(answers)).sum(1)).softmax(1)
 
     def trusts(self, own: Tensor, answers: Sequence[int]) -> list[float]:
         """For each expert how likely its answer is right; `own` is the own belief `[class]`; 0 without an answer."""
@@ -159,51 +204,23 @@ class Panel:
             if said >= 0:
                 one.leave(trust)
 
-    def gain(self, e: int, belief: Tensor, risk: float, heard: int = 0) -> float:
-        """By how much the next answer of an expert is expected to lower the risk of a belief `[class]`.
+    def fit(self, unseen: Tensor, labels: Labels) -> Tensor:
+        """Choose the weights that make labels likeliest, given beliefs formed without them; the posterior of these.
 
-        The belief is that after so many answers `heard` from others.
+        Of the labels, classes `y`, `answers` and folds `fold`; what is held of experts comes from the other folds, too.
         """
-        q = self.reliability[e].matrix
-        said = belief @ q
-        after = belief.clamp(min=LEAST)[:, None] * q ** (self.betas[e] * math.sqrt(len(self) / (heard + 1)))
-        least = (self.costs @ (after / after.sum(0))).amin(0)
-        return (risk - float(said @ least)) * self.reliability[e].answers
-
-    def fit(self, unseen: Tensor, y: Tensor, answers: Tensor) -> Tensor:
-        """Choose the weights that make labels likeliest, given beliefs formed without them; the posterior of these."""
-        own = unseen.clamp(min=LEAST).log()
-        words, alone = [], self._alone((answers >= 0).sum(1))
+        y, answers, folds = (labels[name] for name in ("y", "answers", "fold"))
+        own, heard, words = unseen.clamp(min=LEAST).log(), answers >= 0, torch.zeros(*answers.shape, self.n_classes)
         for e, one in enumerate(self.reliability):
-            known = answers[:, e] >= 0
-            word = torch.zeros_like(own)
-            if bool(known.any()):
-                word[known] = one.left_out(y[known], answers[known, e]).clamp(min=LEAST).log()
-            words.append(word * alone[:, None])
-        told = (answers >= 0).any(1)
-        if bool(told.any()):
-            self._weigh(own[told], [word[told] for word in words], y[told])
-        after = self.alpha * own + sum(beta * word for beta, word in zip(self.betas, words, strict=True))
-        return torch.where(told[:, None], after.softmax(1), unseen)
+            known = heard[:, e]
+            words[known, e] = one.held_out(y[known], answers[known, e], folds[known]).clamp(min=LEAST).log()
+        self.pool.fit(own, words, heard, y)
+        return torch.where(heard.any(1)[:, None], self.pool(own, words, heard).softmax(1), unseen)
 
-    def likelihood(self, unseen: Tensor, y: Tensor, answers: Tensor) -> float:
+    def likelihood(self, unseen: Tensor, labels: Labels) -> float:
         """How likely labels are, in nats, with the weights that suit beliefs formed without them best."""
-        after = self.fit(unseen, y, answers).clamp(min=LEAST)
-        return -float(nn.functional.nll_loss(after.log(), y, reduction="sum"))
-
-    def _weigh(self, own: Tensor, words: list[Tensor], y: Tensor) -> None:
-        """Coordinate-wise, twice around; a prior holds every weight near where it started."""
-        weights = [self.alpha, *self.betas]
-        prior = [OWN, *[len(words) ** -0.5] * len(words)]
-        parts = [own, *words]
-        for _, k in itertools.product(range(2), range(len(parts))):
-            rest = sum(w * part for j, (w, part) in enumerate(zip(weights, parts, strict=True)) if j != k)
-            scores = []
-            for candidate in WEIGHTS:
-                fit = nn.functional.cross_entropy(rest + candidate * parts[k], y, reduction="sum")
-                scores.append(float(fit) + NEAR_START * float(torch.tensor(candidate / prior[k]).log()) ** 2)
-            weights[k] = WEIGHTS[scores.index(min(scores))]
-        self.alpha, self.betas = weights[0], weights[1:]
+        after = self.fit(unseen, labels).clamp(min=LEAST)
+        return -float(nn.functional.nll_loss(after.log(), labels["y"], reduction="sum"))
 
     def recount(self, own: Tensor, answers: Tensor, checked: tuple[Tensor, Tensor, Tensor]) -> None:
         """Count answers `[block, expert]` whose truth nobody told beside what is believed of their items today.
@@ -241,12 +258,12 @@ class Panel:
     def state_dict(self) -> dict[str, Any]:
         return {
             "experts": [one.state_dict() for one in self.reliability],
-            "weights": [self.alpha, *self.betas],
+            "weights": self.pool.weights.tolist(),
             "saved": [list(one) for one in self.saved],
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         for one, saved in zip(self.reliability, state["experts"], strict=True):
             one.load_state_dict(saved)
-        self.alpha, *self.betas = (float(weight) for weight in state["weights"])
+        self.pool.load(state["weights"])
         self.saved = [(float(expected), float(met)) for expected, met in state["saved"]]

@@ -141,18 +141,14 @@ class Reliability:
         named = (self.truths + self.beliefs)[:, said]
         return float((named[said] + CLASS_ANSWERS * self.accuracy) / (named.sum() + CLASS_ANSWERS))
 
-    def left_out(self, y: Tensor, said: Tensor) -> Tensor:
-        """`[n, class]`: q(said | class), for answers that were counted, as it would be without each of them."""
-        columns = self.matrix[:, said].T.clone()
-        counts = self.truths + self.beliefs
-        spread = (counts + SPREAD / self.n_classes).fill_diagonal_(0)
-        answers = counts.sum(1)[y] - 1 + CLASS_ANSWERS
-        right = (counts.diagonal()[y] - (y == said).float() + CLASS_ANSWERS * self.accuracy) / answers
-        share = (spread[y, said] - 1).clamp(min=0.01) / (spread.sum(1)[y] - 1).clamp(min=0.5)
-        counted = self.truths[y, said] >= 1
-        without = torch.where(y == said, right, (1 - right) * share.clamp(max=1.0))
-        rows = torch.arange(len(y))
-        columns[rows, y] = torch.where(counted, without, columns[rows, y])
+    def held_out(self, y: Tensor, said: Tensor, folds: Tensor) -> Tensor:
+        """`[n, class]`: q(said | class), for answers that were counted, as it would be without those of their fold."""
+        columns = torch.empty(len(y), self.n_classes)
+        for fold in folds.unique():
+            rows = folds == fold
+            own = torch.zeros_like(self.truths).index_put_((y[rows], said[rows]), torch.ones(1), accumulate=True)
+            without = self._estimate((self.truths - own).clamp(min=0) + self.beliefs)
+            columns[rows] = without[:, said[rows]].T
         return columns
 
     def check(self, y: int, said: int, believed: Tensor, clock: int, *, random: float | None = None) -> None:
