@@ -16,7 +16,7 @@ from sparingly.learning.derived import Derived
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.scaling import Reservoir
 from sparingly.strategies.sparing.beliefs import Beliefs
-from sparingly.strategies.sparing.consulting.panel import NO_ANSWER, Panel
+from sparingly.strategies.sparing.consulting.panel import NO_ANSWER, Panel, formerly
 from sparingly.strategies.sparing.kernel import squared_distances, squared_lengths
 from sparingly.strategies.sparing.open_questions import OpenQuestion
 from sparingly.strategies.sparing.purchase import FIRST, MANY, ExpectedCosts
@@ -262,10 +262,14 @@ class Knowledge:
         self._heard.add(torch.cat([x.flatten(), torch.tensor(answers, dtype=x.dtype)]), rng)
 
     def disregard(self, expert: int, since: int) -> None:
-        """Keep no answer of an expert from before a round; it has changed."""
+        """Keep no answer of an expert from before a round as one of today; it has changed.
+
+        What it said of rows whose truth nobody told goes on teaching, by what was known of it then.
+        """
         self.bought.disregard(expert, since)
         if self._heard.seen:
-            self._heard.rows[:, expert - self.bought.experts] = NO_ANSWER
+            said = self._heard.rows[:, expert - self.bought.experts]
+            said[:] = torch.where(said >= 0, formerly(said), NO_ANSWER)
             self._heard.renew()
 
     def add(self, x: Tensor, y: int, question: OpenQuestion | None, clock: int, rng: np.random.Generator) -> None:
@@ -418,9 +422,9 @@ class Knowledge:
         random = self.bought["random"]
         checked = held[random], labelled["answers"][random], labelled["y"][random]
         panel.recount(members.mean(0)[untold], answers[untold], checked)
-        soft = untold & (answers >= 0).any(1) & ~apart
+        soft = untold & (answers != NO_ANSWER).any(1) & ~apart
         if bool(soft.any()):
-            believed = panel.posterior(members[:, soft], answers[soft])
+            believed = panel.posterior(members[:, soft], answers[soft], former=True)
             likely = partial(panel.likelihood, labels=labelled)
             held = self.beliefs.teach(labelled, held, rows[soft], believed, likely)
             panel.fit(held, labelled)

@@ -26,6 +26,15 @@ TRIED = 1.0
 """Cost that answers were expected to save, and did, before any were heard."""
 
 
+def formerly(answers: Tensor) -> Tensor:
+    """Answers from before an expert changed, as they are kept beside others; the other way round it is the same.
+
+    >>> formerly(torch.tensor([0, 1, -2, -3])).tolist()
+    [-2, -3, 0, 1]
+    """
+    return -2 - answers
+
+
 class Labels(Protocol):
     """Columns by name, such as classes `y`, answers `answers` and folds `fold`."""
 
@@ -62,9 +71,9 @@ class Panel:
         said = dict(heard)
         return [NO_ANSWER if said.get(a) is None else self._symbols[a][said[a]] for a in self.actions]
 
-    def posterior(self, members: Tensor, answers: Tensor) -> Tensor:
-        """Probabilities `[member, block, class]` after answers `[block, expert]`."""
-        heard = answers >= 0
+    def posterior(self, members: Tensor, answers: Tensor, *, former: bool = False) -> Tensor:
+        """Probabilities `[member, block, class]` after answers `[block, expert]`, with `former` ones if so said."""
+        heard = (answers >= 0) | (answers < NO_ANSWER) if former else answers >= 0
         if not bool(heard.any()):
             return members
         after = self.pool(members.clamp(min=LEAST).log(), self._words(answers), heard).softmax(2)
@@ -72,11 +81,13 @@ class Panel:
 
     def _words(self, answers: Tensor) -> Tensor:
         """`log q(answer | class)`, `[block, expert, class]`, for answers `[block, expert]`; 0 where there is none."""
-        said = [
-            torch.where(answers[:, e, None] >= 0, one.matrix[:, answers[:, e].clamp(min=0)].T.log(), 0.0)
-            for e, one in enumerate(self.reliability)
-        ]
-        return torch.stack(said, 1)
+        said = torch.zeros(*answers.shape, self.n_classes)
+        for e, one in enumerate(self.reliability):
+            now, before = answers[:, e] >= 0, answers[:, e] < NO_ANSWER
+            said[now, e] = one.matrix[:, answers[now, e]].T.log()
+            if one.former is not None:
+                said[before, e] = one.former[:, formerly(answers[before, e])].T.log()
+        return said
 
     def words(self, answers: Sequence[int]) -> str:
         """Who says what, and how often that is right.
@@ -252,6 +263,8 @@ class Panel:
         state = self.state_dict()
         for one in state["experts"]:
             one |= {name: nn.functional.pad(one[name], (0, 1, 0, 1)) for name in ("truths", "beliefs")}
+            if one["former"] is not None:
+                one["former"] = nn.functional.pad(one["former"], (0, 1, 0, 1), value=LEAST)
         panel.load_state_dict(state)
         return panel
 

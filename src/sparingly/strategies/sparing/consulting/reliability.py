@@ -81,6 +81,8 @@ class Reliability:
         """Random checks of these: how many, and the sums of r and r^2, where r is 1 or 0 less the belief."""
         self.wealth, self.since = 1.0, 0
         self.changes: list[int] = []
+        self.former: Tensor | None = None
+        """`q[class, answer]` as it was before the expert last changed."""
         self._matrix: Tensor | None = None
 
     @property
@@ -212,6 +214,7 @@ class Reliability:
         if self.wealth < ALARM:
             return False
         self.changes.append(clock)
+        self.former = self.matrix
         self._guess, self.wealth = AFTER_ALARM, 1.0
         self.calls, self.silent, self.told, self.left = 0.0, 0.0, (0.0, 0.0), (0.0, 0.0)
         self.checks = (0.0, 0.0, 0.0)
@@ -241,6 +244,7 @@ class Reliability:
             "numbers": [self.calls, self.silent, self.wealth, self.since, self._guess, *self.told, *self.left],
             "checks": list(self.checks),
             "changes": list(self.changes),
+            "former": None if self.former is None else self.former.clone(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -250,4 +254,5 @@ class Reliability:
         self.calls, self.silent, self.wealth, since, self._guess, *rest = (float(one) for one in state["numbers"])
         self.told, self.left = (rest[0], rest[1]), (rest[2], rest[3])
         self.since, self.changes = int(since), [int(clock) for clock in state["changes"]]
+        self.former = state.get("former")
         self._matrix = None
