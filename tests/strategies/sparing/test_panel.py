@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import sparingly as sp
+from sparingly.strategies.sparing.consulting.answer_model import AnswerModel
 from sparingly.strategies.sparing.consulting.panel import Panel
 from sparingly.strategies.sparing.consulting.reliability import Reliability
 from sparingly.strategies.sparing.kernel import KernelMembers
@@ -268,3 +269,77 @@ def test_with_many_classes_the_start_is_one_truth_a_class_unless_the_answers_are
     stream = [(x, int(one), {"model": int(answer)}) for x, one, answer in zip(X, y, said, strict=True)]
     rounds = list(sp.play(sp.Sparing(game, 6, seed=0), game, stream))
     assert sum("one of the first" in str(one.why) for one in rounds if "human" in one.asked) == first
+
+
+def test_beside_a_cheap_human_models_are_asked_only_where_they_spare_the_human():
+    X, y, said = _stream(1500, 0.6, seed=9, spread=6.0)
+    experts = [sp.Expert("gpt", 0.05), sp.Expert("human", 0.1, gold=True)]
+    rounds, _ = _play(experts, X, y, {"gpt": said})
+    assert sum(one.cost for one in rounds) < 1.03 * 0.1 * len(y)
+    assert sum("gpt" in one.asked for one in rounds) < 0.2 * len(y)
+
+
+def test_the_second_answer_is_worth_asking_for_where_only_a_third_could_decide():
+    panel = Panel(sp.label_efficient(3, experts=[GPT, LLAMA, sp.Expert("claude", 0.01)]))
+    said = panel.posterior(torch.full((1, 1, 3), 1 / 3), torch.tensor([[0, -1, -1]]))[0, 0]
+    risk, one, two = panel.outlook([(1,), (1, 2)], said)
+    assert one == pytest.approx(risk, abs=1e-6)  # two who say different things: the first stands
+    assert two < risk - 0.05
+    offer = panel.best_offer(said, [panel.actions[0]])
+    assert offer is not None
+    assert panel.best_offer(said, [panel.actions[0]], truth=0.02) is None
+
+
+def test_where_an_expert_is_right_is_learned_by_region():
+    rng = np.random.default_rng(5)
+    X, y = torch.from_numpy(rng.normal(size=(600, 2)).astype(np.float32)), torch.from_numpy(rng.integers(2, size=600))
+    said = torch.where(X[:, 0] > 0, y, 1 - y)[:, None]  # always right on one side, always wrong on the other
+    model = AnswerModel(2, 2, 1)
+    labels = {"x": X[:300], "y": y[:300], "fold": torch.arange(300) % 6, "answers": said[:300]}
+    model.fit((X[:300], said[:300]), labels, torch.full((300, 2), 0.5), torch.Generator().manual_seed(0))
+    held = model(torch.full((6, 300, 2), 0.5), X[300:], said[300:]).mean(0)
+    assert model.share > 0.8
+    assert float((held.argmax(1) == y[300:]).float().mean()) > 0.9
+    silent = torch.full((300, 1), -1)
+    assert model(torch.full((6, 300, 2), 0.5), X[300:], silent).eq(0.5).all()
+
+
+def test_a_strategy_with_a_model_of_answers_goes_on_bit_for_bit():
+    X, y, _ = _stream(500, 0.7, spread=6.0)
+    said = np.where(X[:, 4] > 0, y, (y + 1) % 3)
+    experts = [sp.Expert("gpt", 0.01), sp.Expert("human", 0.4, gold=True)]
+    _, strategy = _play(experts, X[:400], y[:400], {"gpt": said})
+    assert strategy.knowledge.answer_model.share > 0
+    again = sp.Sparing(strategy.game, 5, seed=1)
+    again.load_state_dict(strategy.state_dict())
+    items = [(x, int(c), {"gpt": int(a)}) for x, c, a in zip(X[400:], y[400:], said[400:], strict=True)]
+    both = [[(one.asked, one.prediction) for one in sp.play(each, strategy.game, items)] for each in (strategy, again)]
+    assert both[0] == both[1]
+
+
+def test_what_an_expert_said_before_it_changed_goes_on_teaching():
+    X, y, said = _stream(300, 0.95)
+    _, strategy = _play([GPT, HUMAN], X, y, {"gpt": said})
+    one, panel, knowledge = strategy.panel.reliability[0], strategy.panel, strategy.knowledge
+    before, own = one.matrix.clone(), torch.full((1, 1, 3), 1 / 3)
+    one.wealth = 1e9
+    assert one.change_noticed(300)
+    knowledge.disregard(0, 300)
+    kept = knowledge._heard.rows[:, -1].long()
+    assert (kept < -1).any()
+    assert not (kept >= 0).any()
+    row = kept[kept < -1][:1, None]
+    assert panel.posterior(own, row).equal(own)  # as an answer of today it counts for nothing
+    taught = panel.posterior(own, row, former=True)[0, 0]
+    assert taught.argmax() == -2 - row[0, 0]
+    assert float(taught.max()) == pytest.approx(
+        float((before[:, -2 - row[0, 0]] / before[:, -2 - row[0, 0]].sum()).max())
+    )
+    knowledge.train(301, np.random.default_rng(0))
+
+
+def test_weights_of_an_earlier_state_are_taken_over():
+    panel = Panel(sp.label_efficient(3, experts=[GPT, LLAMA, HUMAN]))
+    panel.pool.load([0.5, 0.7, 0.85])
+    assert panel.pool.weights[2].tolist() == pytest.approx([0.5, 0.7, 0.85])
+    assert panel.pool.weights[1].tolist() == pytest.approx([0.5, 0.7 * 2**0.5, 0.85 * 2**0.5])

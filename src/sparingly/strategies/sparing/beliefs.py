@@ -120,6 +120,11 @@ class Beliefs:
         return self.ensemble.members
 
     @property
+    def plain(self) -> bool:
+        """Whether the networks are the usual ones, which take any number of features."""
+        return isinstance(self.ensemble, MLPEnsemble)
+
+    @property
     def taught(self) -> bool:
         """Whether rows without a label have a part in the probabilities."""
         return self._student_share > 0
@@ -169,10 +174,10 @@ class Beliefs:
         scores = self._student.held_out(self._scaling(labels["x"]).flatten(1), folds)
         self._student_contrast = CONTRAST / temperature(*judged.heard(CONTRAST * scores))
         taught = (self._student_contrast * scores).softmax(1)
-        nats = torch.tensor([likely(_mix(held, taught, float(share))) for share in SHARES])
+        nats = torch.tensor([likely(mix(held, taught, float(share))) for share in SHARES])
         share = round(float(SHARES @ (nats - STUDENT_PRIOR * SHARES).softmax(0)), 2)
         self._student_share = share if share >= LEAST_KERNEL_SHARE else 0.0
-        return _mix(held, taught, self._student_share)
+        return mix(held, taught, self._student_share)
 
     def _kernel_affordable(self, n: int) -> bool:
         n_classes = self._kernel.n_classes if self._kernel is not None else 1
@@ -187,12 +192,12 @@ class Beliefs:
         scores = kernel.held_out(X, folds)
         self._contrast = CONTRAST / temperature(*labels.heard(CONTRAST * scores))
         kernels = (self._contrast * scores).softmax(1)
-        self._share = _share(*labels.heard(held, kernels))
+        self._share = share_of(*labels.heard(held, kernels))
         if directions and len(X) >= FIRST_FOR_KERNEL_CURVE and self.crossfit and self._share >= LEAST_KERNEL_SHARE:
             fewer = kernel.held_out_by_half(y, folds)
             contrast = CONTRAST / temperature(*labels.heard(CONTRAST * fewer))
             self.halves = (contrast * fewer).softmax(1), kernels
-        return _mix(held, kernels, self._share)
+        return mix(held, kernels, self._share)
 
     def _with_unheard(self, held: Tensor) -> Tensor:
         """The same probabilities with some for classes that no label has named yet."""
@@ -213,14 +218,14 @@ class Beliefs:
         unseen = trees.held_out(X, folds)
         self._tree_temperature = temperature(*labels.heard(unseen.log()))
         calibrated = (unseen.log() / self._tree_temperature).softmax(1)
-        share = _share(*labels.heard(held, calibrated))
+        share = share_of(*labels.heard(held, calibrated))
         self._tree_share = share if share >= LEAST_TREE_SHARE else 0.0
         if self._tree_share and len(X) >= FIRST_FOR_CURVE:
             half = torch.arange(len(X)) // self.members % 2 == 0
             fewer = TreeMembers(trees.n_classes, members=self.members)
             fewer.fit(X[half], y[half], hidden[half], seed)
             self.halves = fewer.held_out(X, folds), unseen
-        return _mix(held, calibrated, self._tree_share)
+        return mix(held, calibrated, self._tree_share)
 
     def scaled(self, X: Tensor) -> Tensor:
         """A block as the models see it, padded: what the two below share."""
@@ -241,14 +246,14 @@ class Beliefs:
         if self._kernel is not None and self._share:
             scores = self._kernel.scores(rows.flatten(1)).numpy()[:, :count]
             kernels = torch.from_numpy(scores * np.float32(self._contrast)).softmax(2)
-            held = _mix(held, kernels, self._share)
+            held = mix(held, kernels, self._share)
         if self._trees is not None and self._tree_share:
             logs = self._trees.probabilities(X.flatten(1)).log()
-            held = _mix(held, (logs / self._tree_temperature).softmax(2), self._tree_share)
+            held = mix(held, (logs / self._tree_temperature).softmax(2), self._tree_share)
         held = self._with_unheard(held)
         if taught and self._student is not None and self._student_share:
             learned = self._student.scores(rows.flatten(1))[:, : len(X)]
-            held = _mix(held, (self._student_contrast * learned).softmax(2), self._student_share)
+            held = mix(held, (self._student_contrast * learned).softmax(2), self._student_share)
         return held
 
     def add_class(self) -> None:
@@ -340,13 +345,13 @@ def _typical(sample: Tensor, labelled: Tensor) -> float:
     return float(others.mean()) if len(others) else least
 
 
-def _share(held: Tensor, others: Tensor, y: Tensor) -> float:
+def share_of(held: Tensor, others: Tensor, y: Tensor) -> float:
     """The mean share of other models beside those that are there, given the labels they did not see."""
-    mixed = (_mix(held, others, float(share)).clamp(min=1e-12).log() for share in SHARES)
+    mixed = (mix(held, others, float(share)).clamp(min=1e-12).log() for share in SHARES)
     likely = torch.stack([-nn.functional.nll_loss(one, y, reduction="sum") for one in mixed])
     return round(float(SHARES @ (likely - NETWORK_PRIOR * SHARES).softmax(0)), 2)
 
 
-def _mix(held: Tensor, others: Tensor, share: float) -> Tensor:
+def mix(held: Tensor, others: Tensor, share: float) -> Tensor:
     one = held.numpy()
     return torch.from_numpy(one + np.float32(share) * (others.numpy() - one))

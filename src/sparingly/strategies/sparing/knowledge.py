@@ -16,6 +16,7 @@ from sparingly.learning.derived import Derived
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.scaling import Reservoir
 from sparingly.strategies.sparing.beliefs import Beliefs
+from sparingly.strategies.sparing.consulting.answer_model import AnswerModel
 from sparingly.strategies.sparing.consulting.panel import NO_ANSWER, Panel, formerly
 from sparingly.strategies.sparing.kernel import squared_distances, squared_lengths
 from sparingly.strategies.sparing.open_questions import OpenQuestion
@@ -35,6 +36,8 @@ NEAREST = 3
 """Labels that are looked at while no model is trained yet."""
 KEPT_APART = 4
 """One in so many rows with experts' answers is not trained on, to see there what labels are worth."""
+STREAM_SAMPLE = 1000
+"""Observations of the stream that are kept, to scale features by and to see what labels are worth."""
 UNMEASURED = 100
 """So many labels of which nothing was believed beforehand are enough to measure on what labels teach."""
 
@@ -222,11 +225,12 @@ class Knowledge:
     ) -> None:
         self.expected_costs, self.beliefs, self.learnability = expected_costs, beliefs, learnability
         self.panel = panel
+        self.answer_model: AnswerModel | None = None
         self.bought = Bought(beliefs.members, 0 if panel is None else len(panel))
         self.schedule = self._paced(RefitSchedule())
         self.worth: Worth | None = None
         """None as long as there is no model."""
-        self._stream = Reservoir(1000)
+        self._stream = Reservoir(STREAM_SAMPLE)
         self._heard = Reservoir(2000)
         """A sample of the stream with what experts who may be wrong said of it, where there are such."""
 
@@ -290,7 +294,7 @@ class Knowledge:
 
     def add_class(self, expected_costs: ExpectedCosts, panel: Panel | None, clock: int) -> None:
         """Take on one more class; the next label brings an update."""
-        self.expected_costs, self.panel = expected_costs, panel
+        self.expected_costs, self.panel, self.answer_model = expected_costs, panel, None
         self.beliefs.add_class()
         self.schedule = self._paced(self.schedule)
         if self.worth is not None:
@@ -352,8 +356,9 @@ class Knowledge:
             if self.panel is not None:
                 held, unseen = unseen, self.panel.fit(unseen, self.bought)
                 if self._heard.seen:
-                    rows, seen, held = self._after_answers(self.panel, held)
-                    unseen = self.panel.fit(held, self.bought)
+                    rows, members, answers, held = self._after_answers(self.panel, held)
+                    unseen = self._fit_answers(self.panel, self.panel.fit(held, self.bought), generator)
+                    seen = self.expected_costs(self.posterior(self.panel, rows, members, answers))
         now = (unseen * self.expected_costs.costs[:, y].T).sum(1)
         bought = {name: self.bought[name] for name in ("value", "soft", "labels")}
         stream = {"value": torch.tensor(seen["value"]), "risk": torch.tensor(seen["risk"]), "x": sample}
@@ -409,8 +414,24 @@ class Knowledge:
         bought = {x.flatten().numpy().tobytes() for x in self.bought["x"]}
         return torch.tensor([x.contiguous().numpy().tobytes() not in bought for x in rows], dtype=torch.bool)
 
-    def _after_answers(self, panel: Panel, held: Tensor) -> tuple[Tensor, dict[str, Any], Tensor]:
-        """Rows whose answers were heard, what is held of them, and what is held of labels unseen, by experts' answers.
+    def posterior(self, panel: Panel, X: Tensor, members: Tensor, answers: Tensor) -> Tensor:
+        """The members' probabilities `[member, block, class]` after answers `[block, expert]`."""
+        pooled = panel.posterior(members, answers)
+        return pooled if self.answer_model is None else self.answer_model(pooled, X, answers)
+
+    def _fit_answers(self, panel: Panel, pooled: Tensor, generator: torch.Generator) -> Tensor:
+        """Train the model whose features are the answers, too; what is held of labels unseen then."""
+        if self.answer_model is None and self.beliefs.plain and AnswerModel.suits(panel.n_classes, len(panel)):
+            self.answer_model = AnswerModel(panel.n_classes, self.bought["x"][0].numel(), len(panel))
+        if self.answer_model is None:
+            return pooled
+        rows = self._heard.rows[:STREAM_SAMPLE]
+        sample = rows[:, : -len(panel)], rows[:, -len(panel) :].long()
+        labels = {name: self.bought[name] for name in ("x", "y", "fold", "answers")}
+        return self.answer_model.fit(sample, labels, pooled, generator)
+
+    def _after_answers(self, panel: Panel, held: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Rows whose answers were heard, members' beliefs of them, the answers, and what is held of labels unseen.
 
         The experts' reliability is counted anew by what labels alone teach, and the models learn from what is believed
         of rows whose truth nobody told. Some rows are kept apart, to see there what labels are worth.
@@ -432,17 +453,21 @@ class Knowledge:
             members = self.beliefs(rows)
             if int(apart.sum()) >= FIRST:
                 rows, members, answers = rows[apart], members[:, apart], answers[apart]
-        return rows, self.expected_costs(panel.posterior(members, answers)), held
+        return rows, members, answers, held
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            **({} if self.panel is None else {"panel": self.panel.state_dict(), "heard": self._heard.state_dict()}),
+            **({} if self.panel is None else self._panel_state(self.panel)),
             "bought": self.bought.state_dict(),
             "schedule": self.schedule.state_dict(),
             "stream": self._stream.state_dict(),
             "beliefs": None if self.worth is None else self.beliefs.state_dict(),
             "worth": None if self.worth is None else self.worth.state_dict(),
         }
+
+    def _panel_state(self, panel: Panel) -> dict[str, Any]:
+        model = None if self.answer_model is None else self.answer_model.state_dict()
+        return {"panel": panel.state_dict(), "heard": self._heard.state_dict(), "answer_model": model}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.bought.load_state_dict(state["bought"])
@@ -454,3 +479,7 @@ class Knowledge:
         if self.panel is not None:
             self.panel.load_state_dict(state["panel"])
             self._heard.load_state_dict(state["heard"])
+            self.answer_model, saved = None, state.get("answer_model")
+            if saved is not None:
+                self.answer_model = AnswerModel(self.panel.n_classes, self.bought["x"][0].numel(), len(self.panel))
+                self.answer_model.load_state_dict(saved)

@@ -285,7 +285,7 @@ class Sparing(Strategy):
         own = seen["members"] if self.knowledge.worth is not None else self.knowledge.members(x[None])[:, 0]
         self._note_answer(panel, own, heard)
         answers = panel.answers(heard)
-        after = panel.posterior(own[:, None], torch.tensor([answers]))
+        after = self.knowledge.posterior(panel, x[None], own[:, None], torch.tensor([answers]))
         found = {name: one[0] for name, one in self.expected_costs(after).items()}
         asked = [action for action, _ in heard]
         # The first truths are bought whatever is believed: what everyone says of them is the fairest comparison.

@@ -146,7 +146,7 @@ class Reliability:
     def held_out(self, y: Tensor, said: Tensor, folds: Tensor) -> Tensor:
         """`[n, class]`: q(said | class), for answers that were counted, as it would be without those of their fold."""
         columns = torch.empty(len(y), self.n_classes)
-        for fold in folds.unique():
+        for fold in range(int(folds.max()) + 1 if len(folds) else 0):
             rows = folds == fold
             own = torch.zeros_like(self.truths).index_put_((y[rows], said[rows]), torch.ones(1), accumulate=True)
             without = self._estimate((self.truths - own).clamp(min=0) + self.beliefs)
