@@ -20,6 +20,8 @@ LEAST = 1e-6
 NO_ANSWER = -1
 ROUNDS = 8
 """Of expectation and maximisation, whenever reliability is counted anew."""
+TOGETHER = 3
+"""Experts whose answers are looked at together, at most."""
 LIKELIEST = 4
 """Classes that are looked at for each of several experts who might answer."""
 TRIED = 1.0
@@ -132,13 +134,14 @@ class Panel:
             return None
         risk, *after = self.outlook([(e,) for e in left], belief, truth)
         gains = {e: self._kept(e) * (risk - one) for e, one in zip(left, after, strict=True)}
-        best = max(left, key=lambda e: gains[e] - self.experts[e].price)
+        best, *others = sorted(left, key=lambda e: self.experts[e].price - gains[e])
         gain, price = gains[best], self.experts[best].price
-        if gain <= price and len(left) > 1:
-            # An answer alone may change nothing that two of them would.
-            _, together = self.outlook([tuple(left)], belief, truth)
-            gain = min(self._kept(e) for e in left) * (risk - together)
-            price = sum(self.experts[e].price for e in left)
+        if gain <= price and others:
+            # An answer alone may change nothing that two or three of them would.
+            group = (best, *others[: TOGETHER - 1])
+            _, together = self.outlook([group], belief, truth)
+            gain = min(self._kept(e) for e in group) * (risk - together)
+            price = sum(self.experts[e].price for e in group)
         if gain <= price:
             cheapest = min(left, key=lambda e: self.experts[e].price)
             if not 0 < self.experts[cheapest].price <= cheap:
