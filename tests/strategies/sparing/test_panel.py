@@ -11,6 +11,8 @@ from sparingly.strategies.sparing.consulting.answer_model import AnswerModel
 from sparingly.strategies.sparing.consulting.panel import Panel
 from sparingly.strategies.sparing.consulting.reliability import Reliability
 from sparingly.strategies.sparing.kernel import KernelMembers
+from sparingly.strategies.sparing.purchase import Offer, PurchaseRule
+from sparingly.strategies.sparing.worth import Worth
 
 GPT, LLAMA, HUMAN = sp.Expert("gpt", 0.01), sp.Expert("llama", 0.01), sp.Expert("human", 1.0, gold=True)
 
@@ -343,3 +345,12 @@ def test_weights_of_an_earlier_state_are_taken_over():
     panel.pool.load([0.5, 0.7, 0.85])
     assert panel.pool.weights[2].tolist() == pytest.approx([0.5, 0.7, 0.85])
     assert panel.pool.weights[1].tolist() == pytest.approx([0.5, 0.7 * 2**0.5, 0.85 * 2**0.5])
+
+
+def test_what_answers_have_made_certain_is_not_bought_because_an_average_label_pays():
+    worth = Worth(gamma=4.0, average=0.05, each=0.0, risk=0.25, reach=1.0)
+    certain = Offer(0.02, 0.0, 0.3, clock=999, known=400, waiting=0)
+    for choosy, asked in ((False, True), (True, False)):
+        rule = PurchaseRule(unit=1.0, audit=0.0, choosy=choosy)
+        assert rule(certain, worth)[0] is asked
+        assert rule(certain._replace(risk=0.25), worth)[0]

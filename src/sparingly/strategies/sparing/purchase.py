@@ -241,6 +241,9 @@ class PurchaseRule:
         At most so many questions are asked whatever the model says (`start`).
     horizon
         Rounds there will be in all, if that is known: then `prior_horizon` plays no part.
+    choosy
+        While an average label is worth its price everything is asked; if choosy, only where it is worth what this
+        question costs beyond guessing, too: after experts' answers much is nearly certain.
 
     Examples
     --------
@@ -257,6 +260,7 @@ class PurchaseRule:
     selection: bool = True
     most_first: int = START
     horizon: int | None = None
+    choosy: bool = False
 
     def rounds_to_come(self, clock: Any) -> Any:
         """How many more rounds there will be after this one (counted from 0), as far as is known.
@@ -318,7 +322,8 @@ class PurchaseRule:
             return True, Why("a mistake would cost {risk:.2f} on average, the question {price:.2f}", numbers)
         if label > net:
             return True, Why(ANNOUNCED, numbers)
-        if self.selection and 0 < offer.price - worth.risk < average and not offer.waiting:
+        usual = offer.price - worth.risk
+        if self.selection and 0 < (max(usual, net) if self.choosy else usual) < average and not offer.waiting:
             return True, Why("an average label is worth {average:.2f}, more than it costs", numbers)
         return self._checks(offer, numbers)
 

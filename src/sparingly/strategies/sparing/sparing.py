@@ -144,7 +144,7 @@ class Sparing(Strategy):
         audit = self._audit * math.sqrt(min(1.0, MANY / n_classes))
         if self.panel is not None:
             most_first = max(FIRST, n_classes) if n_classes > MANY else FIRST
-            return replace(rule, audit=audit / PANEL_CHECKS, most_first=most_first)
+            return replace(rule, audit=audit / PANEL_CHECKS, most_first=most_first, choosy=True)
         return replace(rule, audit=audit, most_first=max(START, n_classes))
 
     @property
