@@ -348,7 +348,7 @@ def test_weights_of_an_earlier_state_are_taken_over():
 
 
 def test_what_answers_have_made_certain_is_not_bought_because_an_average_label_pays():
-    worth = Worth(gamma=4.0, average=0.05, each=0.0, risk=0.25, reach=1.0)
+    worth = Worth(gamma=4.0, average=0.02, each=0.0, risk=0.25, reach=1.0)
     certain = Offer(0.02, 0.0, 0.3, clock=999, known=400, waiting=0)
     for choosy, asked in ((False, True), (True, False)):
         rule = PurchaseRule(unit=1.0, audit=0.0, choosy=choosy)
