@@ -231,7 +231,7 @@ def test_a_full_disk_is_named_and_nothing_acknowledged_is_lost(path: Path) -> No
 def test_memory_and_file_do_not_keep_what_is_not_needed(
     make: Make, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sparingly.live.training.decider.EVERY", 50)
+    monkeypatch.setattr("sparingly.live.training.decider.SNAPSHOT_EVENTS", 50)
     agent = make(strategy="random", options={"p": 0.1}, keep=200)
     for start in range(0, 2000, 100):
         for ticket in agent.observe_many(np.random.default_rng(start).normal(size=(100, 3))):

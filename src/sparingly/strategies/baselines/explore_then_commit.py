@@ -102,7 +102,7 @@ class ExploreThenCommit(Strategy):
         self.memory.append(x=x.flatten(), target=outcome_distribution(self.game, action, symbol))
 
     def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
-        """Each label that is told saves a question; the model is fitted anew with all of them."""
+        """Each label that is taught saves a question; the model is fitted anew with all of them."""
         super()._teach(X, action, outcomes)
         self.trained_on = 0
 
