@@ -34,6 +34,7 @@ BESIDE = "types"
 def main() -> int:
     failed = []
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # or some hundred processes would compile everything anew
     with tempfile.TemporaryDirectory() as site, tempfile.TemporaryFile() as said:
         todo = {name: [str(part) for part in words] for name, words in steps(site, sys.argv[1:]).items()}
         beside = subprocess.Popen(todo.pop(BESIDE), stdout=said, stderr=subprocess.STDOUT, env=environment)

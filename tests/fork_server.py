@@ -1,6 +1,6 @@
-"""The command `sparingly` without its seconds of start-up, for pages that type many commands.
+"""The command `sparingly` and Jupyter's kernel without their seconds of start-up, for pages and notebooks.
 
-One process has imported everything that commands need, and forks for each command that is typed: the copy takes over
+One process has imported everything that they need, and forks for each command that is typed: the copy takes over
 the caller's files, folder, environment and arguments, runs the command from its beginning and gives its exit code. That
 commands also start from nothing is tested by those tests that start a process of their own.
 """
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import atexit
 import functools
+import gc
+import importlib
 import json
 import os
 import signal
@@ -23,21 +25,51 @@ PRELOADED = (
     *("sparingly.experiments.runs.many_runs", "sparingly.experiments.reports.report", "sparingly.experts", "sklearn"),
     *("pandas", "duckdb", "matplotlib.figure", "sklearn.ensemble", "sparingly.encoders"),
 )
+FOR_NOTEBOOKS = ("nbclient", "ipykernel.kernelapp", "ipykernel.zmqshell")
 TYPED = """#!{python} -SE
 import json, os, socket, sys
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
-words = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
+words = json.dumps([{program!r}, sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
 socket.send_fds(server, [b"%12d" % len(words)], [0, 1, 2])
 server.sendall(words)
 sys.exit((server.recv(1) or b"\\xff")[0])
 """
 
 
-def install(command: Path) -> None:
-    """Write a program that runs a command of this very tree; the server starts with the first of them."""
-    command.write_text(TYPED.format(python=sys.executable, address=_address()))
+def install(command: Path, program: str = "sparingly") -> None:
+    """Write a program that runs one of `PROGRAMS`; the server starts with the first of them."""
+    command.write_text(TYPED.format(python=sys.executable, address=_address(), program=program))
     command.chmod(0o755)
+
+
+def _sparingly(arguments: list[str]) -> None:
+    from sparingly.commands.main import main
+
+    main(arguments)
+
+
+def _kernel(arguments: list[str]) -> None:
+    """The process in which a notebook's cells run."""
+    import matplotlib
+    from ipykernel.kernelapp import IPKernelApp
+
+    matplotlib.use("module://matplotlib_inline.backend_inline")  # as a kernel that starts from nothing has it
+    IPKernelApp.launch_instance(arguments)
+
+
+def _notebook(arguments: list[str]) -> None:
+    """Run the cells of a notebook as Jupyter does, and write the notebook with their outputs."""
+    import nbclient
+    import nbformat
+
+    source, target, kernel = arguments
+    notebook = nbformat.read(source, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name=kernel).execute()
+    nbformat.write(notebook, target)
+
+
+PROGRAMS = {"sparingly": _sparingly, "kernel": _kernel, "notebook": _notebook}
 
 
 @functools.cache
@@ -56,8 +88,9 @@ def _address() -> str:
 
 
 def serve(address: str) -> None:
-    for name in PRELOADED:
-        __import__(name)
+    for name in (*PRELOADED, *FOR_NOTEBOOKS):
+        importlib.import_module(name)
+    gc.freeze()
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(address)
     listening.listen()
@@ -78,7 +111,7 @@ def _take_over(caller: socket.socket) -> None:
     text = b""
     while len(text) < int(size):
         text += caller.recv(int(size) - len(text))
-    arguments, folder, environment = json.loads(text)
+    program, arguments, folder, environment = json.loads(text)
     for place, file in enumerate(files):
         os.dup2(file, place)
         os.close(file)
@@ -87,10 +120,9 @@ def _take_over(caller: socket.socket) -> None:
     os.environ.update(environment)
     code = 1
     try:
-        from sparingly.commands.main import main
-
-        sys.argv[:] = ["sparingly", *arguments]
-        main(arguments)
+        sys.argv[:] = [program, *arguments]
+        PROGRAMS[program](arguments)
+        code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
