@@ -1,27 +1,30 @@
 """The command `sparingly` and Jupyter's kernel without their seconds of start-up, for pages and notebooks.
 
 One process has imported everything that they need, and forks for each command that is typed: the copy takes over
-the caller's files, folder, environment and arguments, runs the command from its beginning and gives its exit code. That
-commands also start from nothing is tested by those tests that start a process of their own.
+the caller's files, folder, environment and arguments, runs the command from its beginning and gives its exit code; it
+ends with its caller. That commands also start from nothing is tested by those tests that start a process of their own.
 """
 
 from __future__ import annotations
 
-import atexit
+import contextlib
+import fcntl
 import functools
 import gc
 import importlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 PRELOADED = (
-    *("sparingly.commands.main", "sparingly.live.agent.agent", "sparingly.live.consultation.consultation"),
+    *("sparingly.commands.main", "sparingly.live.service.server", "sparingly.live.consultation.consultation"),
     *("sparingly.experiments.runs.many_runs", "sparingly.experiments.reports.report", "sparingly.experts", "sklearn"),
     *("pandas", "duckdb", "matplotlib.figure", "sklearn.ensemble", "sparingly.encoders"),
 )
@@ -69,40 +72,75 @@ def _notebook(arguments: list[str]) -> None:
     nbformat.write(notebook, target)
 
 
-PROGRAMS = {"sparingly": _sparingly, "kernel": _kernel, "notebook": _notebook}
+def _python(arguments: list[str]) -> None:
+    """The program that the first argument holds."""
+    sys.argv[:] = ["-c", *arguments[1:]]
+    exec(compile(arguments[0], "<forked>", "exec"), {"__name__": "__main__"})
+
+
+PROGRAMS = {"sparingly": _sparingly, "python": _python, "kernel": _kernel, "notebook": _notebook}
 
 
 @functools.cache
 def _address() -> str:
-    """Where this process's server listens; it ends with this process."""
-    folder = tempfile.TemporaryDirectory()
-    address = f"{folder.name}/commands"
-    path = os.pathsep.join([str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "src")])
-    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "tests.fork_server", address]
-    server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
-    assert server.stdout is not None
-    assert server.stdout.readline() == b"listening\n", "the server of commands did not start"
-    atexit.register(lambda: (server.kill(), server.wait(), folder.cleanup()))
+    """Where the server of this test run listens; the first worker that needs it starts it."""
+    run, everyone = os.environ.get("PYTEST_XDIST_TESTRUNUID"), os.getppid()
+    run, everyone = (run, everyone) if run else (f"{os.getpid()}", os.getpid())
+    folder = Path(tempfile.gettempdir(), f"sparingly-fork-{run}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    address = f"{folder}/commands"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not Path(address).exists():
+            path = os.pathsep.join([str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "src")])
+            environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
+            command = [sys.executable, "-m", "tests.fork_server", address, str(everyone)]
+            server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, start_new_session=True)
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"listening\n", "the server of commands did not start"
     return address
 
 
-def serve(address: str) -> None:
+def serve(address: str, everyone: int) -> None:
+    """Serve until the process for which everything is done has ended."""
     for name in (*PRELOADED, *FOR_NOTEBOOKS):
         importlib.import_module(name)
     gc.freeze()
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(address)
     listening.listen()
+    listening.settimeout(1.0)
     os.write(1, b"listening\n")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the commands here
     while True:
-        caller, _ = listening.accept()
+        try:
+            caller, _ = listening.accept()
+        except TimeoutError:
+            if _is_alive(everyone):
+                continue
+            shutil.rmtree(Path(address).parent, ignore_errors=True)
+            return
+        caller.setblocking(True)
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             listening.close()
             _take_over(caller)
         caller.close()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _end_with(caller: socket.socket) -> None:
+    """Whoever ends the program that a caller typed ends this process."""
+    with contextlib.suppress(OSError):
+        caller.recv(1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _take_over(caller: socket.socket) -> None:
@@ -118,6 +156,7 @@ def _take_over(caller: socket.socket) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    threading.Thread(target=_end_with, args=(caller,), daemon=True).start()
     code = 1
     try:
         sys.argv[:] = [program, *arguments]
@@ -135,4 +174,4 @@ def _take_over(caller: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], int(sys.argv[2]))
