@@ -46,6 +46,17 @@ def install(command: Path, program: str = "sparingly") -> None:
     command.chmod(0o755)
 
 
+def python(folder: Path) -> list[str]:
+    """What stands for `python -c`, with everything imported that the program needs."""
+    install(folder / "forked-python", "python")
+    return [str(folder / "forked-python")]
+
+
+def python_module(folder: Path, name: str) -> list[str]:
+    """What stands for `python -m`."""
+    return [*python(folder), f"import runpy; runpy.run_module({name!r}, run_name='__main__', alter_sys=True)"]
+
+
 def _sparingly(arguments: list[str]) -> None:
     from sparingly.commands.main import main
 
