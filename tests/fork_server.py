@@ -30,13 +30,21 @@ PRELOADED = (
 )
 FOR_NOTEBOOKS = ("nbclient", "ipykernel.kernelapp", "ipykernel.zmqshell")
 TYPED = """#!{python} -SE
-import json, os, socket, sys
-server = socket.socket(socket.AF_UNIX)
+import json, os, signal, socket, sys
+server, is_ended = socket.socket(socket.AF_UNIX), []
+def end(*_):
+    is_ended.append(True)
+    server.shutdown(socket.SHUT_WR)
 server.connect({address!r})
+signal.signal(signal.SIGTERM, end)
 words = json.dumps([{program!r}, sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
 socket.send_fds(server, [b"%12d" % len(words)], [0, 1, 2])
 server.sendall(words)
-sys.exit((server.recv(1) or b"\\xff")[0])
+code = server.recv(1)
+if is_ended and not code:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
+sys.exit((code or b"\\xff")[0])
 """
 
 
@@ -148,7 +156,7 @@ def _is_alive(process: int) -> bool:
 
 
 def _end_with(caller: socket.socket) -> None:
-    """Whoever ends the program that a caller typed ends this process."""
+    """Whoever ends the program that a caller typed ends this process, and waits for its end."""
     with contextlib.suppress(OSError):
         caller.recv(1)
     os.kill(os.getpid(), signal.SIGTERM)
