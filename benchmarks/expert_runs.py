@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import sparingly as sp
-from sparingly.experiments.datasets import RECORDED, load
+from sparingly.experiments.dataset_sources import RECORDED
+from sparingly.experiments.datasets import load
 from sparingly.experts.synthetic import SyntheticExpert
 from sparingly.strategies.registry import registered
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import sparingly as sp
-from sparingly.experiments.datasets import Dataset
+from sparingly.experiments.dataset import Dataset
 from sparingly.experiments.streams import Stream
 
 PER_SECOND = 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 
 
 def pytest_configure() -> None:
+    gc.disable()  # while everything is imported, which leaves no garbage and takes many looks for it
     torch.set_num_threads(1)
     settings.load_profile("any machine")
 
@@ -26,6 +28,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("data"):
             item.add_marker(missing)
+
+
+def pytest_collection_finish() -> None:
+    """From here on there is garbage; Python's collector need not look through all that was loaded before."""
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
+    gc.enable()
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
@@ -31,10 +34,25 @@ BESIDE = "types"
 """Runs beside all others, since it uses one core for a minute and tests often wait."""
 
 
+MEMORY, ROOM = Path("/dev/shm"), 6 * 2**30
+"""Temporary files are kept in memory where there are so many bytes left: no test is about how fast a disk is."""
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A folder for everything that is written and not kept; also another user, PostgreSQL's, may look into it."""
+    in_memory = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM
+    with tempfile.TemporaryDirectory(prefix="sparingly-", dir=MEMORY if in_memory else None) as folder:
+        Path(folder).chmod(0o755)
+        yield folder
+
+
 def main() -> int:
     failed = []
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    with tempfile.TemporaryDirectory() as site, tempfile.TemporaryFile() as said:
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # or some hundred processes would compile everything anew
+    with temporary_folder() as folder, tempfile.TemporaryFile() as said:
+        site, environment["TMPDIR"] = f"{folder}/site", folder
         todo = {name: [str(part) for part in words] for name, words in steps(site, sys.argv[1:]).items()}
         beside = subprocess.Popen(todo.pop(BESIDE), stdout=said, stderr=subprocess.STDOUT, env=environment)
         for name, command in todo.items():

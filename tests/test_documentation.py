@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 from docs._build.notebooks import as_markdown
 
+from tests import fork_server
 from tests.snippets import PAGES, ROOT, RUN, Snippet, environment, play, snippets
 
 
@@ -70,14 +71,6 @@ def test_a_page_that_is_wrong_is_noticed(tmp_path: Path) -> None:
     assert snippets(page)[0] == Snippet("sh", "false\n", 2, "it takes a week")
 
 
-EXECUTE = """
-import sys, nbformat, nbclient
-notebook = nbformat.read(sys.argv[1], as_version=4)
-nbclient.NotebookClient(notebook, timeout=600).execute()
-nbformat.write(notebook, sys.argv[2])
-"""
-
-
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")), ids=_name)
 def test_a_notebook_runs_and_shows_what_it_was_saved_with(path: Path, tmp_path: Path) -> None:
@@ -85,9 +78,15 @@ def test_a_notebook_runs_and_shows_what_it_was_saved_with(path: Path, tmp_path: 
     data = Path(os.environ.get("SPARINGLY_DATA", "."), "banking77.parquet")
     if "SPARINGLY_DATA" in path.read_text() and not data.is_file():
         pytest.skip("the data set that it reads is not here")
-    done = tmp_path / "done.ipynb"
-    command = [sys.executable, "-c", EXECUTE, str(path), str(done)]
-    ran = subprocess.run(command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True)
+    done, kernel = tmp_path / "done.ipynb", tmp_path / "jupyter" / "kernels" / "forked"
+    kernel.mkdir(parents=True)
+    for program in ("kernel", "notebook"):
+        fork_server.install(tmp_path / program, program)
+    started = {"argv": [str(tmp_path / "kernel"), "-f", "{connection_file}"], "display_name": "", "language": "python"}
+    (kernel / "kernel.json").write_text(json.dumps(started))
+    command = [str(tmp_path / "notebook"), str(path), str(done), kernel.name]
+    settings = {**environment(tmp_path), "JUPYTER_PATH": str(tmp_path / "jupyter")}
+    ran = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert _outputs(done) == _outputs(path)
     assert any(_outputs(path))

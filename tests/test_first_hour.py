@@ -54,9 +54,8 @@ class Shell:
 
     def start(self, line: str) -> subprocess.Popen[str]:
         """A command that goes on; stopped by whoever started it."""
-        words = shlex.split(line.rstrip("& "))
         return subprocess.Popen(
-            [sys.executable, "-m", *words],
+            shlex.split(line.rstrip("& ")),
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.PIPE,

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from sparingly.games import label_efficient as label_efficient
     from sparingly.games import no_information as no_information
     from sparingly.live.agent.agent import Agent as Agent
-    from sparingly.live.agent.ticket_records import Ticket as Ticket
     from sparingly.live.client.client import AsyncClient as AsyncClient
     from sparingly.live.client.client import Client as Client
     from sparingly.live.model.exported_model import load_model as load_model
+    from sparingly.live.tickets.ticket_records import Ticket as Ticket
     from sparingly.strategies import NeuralCBP as NeuralCBP
     from sparingly.strategies import Sparing as Sparing
     from sparingly.strategies.strategy import Assessment as Assessment
@@ -45,7 +45,7 @@ _HOME = {
     "Agent": "live.agent.agent",
     "AsyncClient": "live.client.client",
     "Client": "live.client.client",
-    "Ticket": "live.agent.ticket_records",
+    "Ticket": "live.tickets.ticket_records",
     "load_model": "live.model.exported_model",
     "CallLimits": "experts",
     "Expert": "experts",

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sparingly.commands.main import main
-from sparingly.experiments import datasets
+from sparingly.experiments import dataset_sources
 from sparingly.experiments.runs.run_records import Results
 
 
@@ -62,7 +62,7 @@ def test_bad_input_is_one_line(sparingly, tables, words, line):
 
 def test_missing_data_say_how_to_get_them(sparingly, monkeypatch, tmp_path):
     monkeypatch.setenv("SPARINGLY_DATA", str(tmp_path / "none"))
-    datasets._source.cache_clear()
+    dataset_sources.named_dataset.cache_clear()
     code, _, told = sparingly("run", "--data", "adult")
     assert code == 2
     assert told.count("\n") == 1

@@ -6,14 +6,12 @@ import csv
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
 
-import sparingly as sp
-from tests.commands.test_service_commands import COMMAND, SECRET, start, stop
+from tests.commands.test_service_commands import SECRET, start, stop
 
 pytest.importorskip("playwright")
 from playwright.sync_api import expect, sync_playwright
@@ -49,8 +47,8 @@ def test_three_commands(tmp_path: Path) -> None:
 
 def type_in(folder: Path, token: str, *args: str, fails: bool = False) -> str:
     """What a command says when it is typed."""
-    env = {**os.environ, "PYTHONPATH": str(Path(sp.__file__).parents[1]), "SPARINGLY_TOKEN": token}
-    done = subprocess.run([sys.executable, "-c", COMMAND, *args], cwd=folder, env=env, capture_output=True, text=True)
+    env = {**os.environ, "SPARINGLY_TOKEN": token}
+    done = subprocess.run([str(folder / "sparingly"), *args], cwd=folder, env=env, capture_output=True, text=True)
     assert (done.returncode != 0) == fails, done.stderr
     return done.stdout if not fails else done.stderr
 

@@ -17,16 +17,21 @@ import pytest
 
 import sparingly as sp
 from sparingly.commands.main import main
+from tests import fork_server
 
 COMMAND = "from sparingly.commands.main import main; main()"
 SECRET = re.compile(r"sparingly_[0-9a-f]{12}_[\w-]{43}")
 
 
-def start(folder: Path, *args: str, stderr: int | None = None) -> tuple[subprocess.Popen[str], str]:
+def start(
+    folder: Path, *args: str, stderr: int | None = None, from_nothing: bool = False
+) -> tuple[subprocess.Popen[str], str]:
     """A service in a folder of its own, and the first line it prints."""
     source = str(Path(sp.__file__).parents[1])
+    fork_server.install(folder / "sparingly")
+    command = [sys.executable, "-c", COMMAND] if from_nothing else [str(folder / "sparingly")]
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "serve", "--port", "0", *args],
+        [*command, "serve", "--port", "0", *args],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": source},
         stdout=subprocess.PIPE,
@@ -46,7 +51,7 @@ def stop(process: subprocess.Popen[str]) -> bool:
 def first_start(tmp_path_factory):
     """The folder, the address and the token of `sparingly serve --classes cat,dog` where nothing was before."""
     folder = tmp_path_factory.mktemp("serve")
-    process, line = start(folder, "--classes", "cat,dog")
+    process, line = start(folder, "--classes", "cat,dog", from_nothing=True)
     told = process.stdout.readline()
     yield folder, line, told
     assert stop(process)

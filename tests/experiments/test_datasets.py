@@ -10,7 +10,8 @@ import pytest
 
 from sparingly.experiments import openml
 from sparingly.experiments.csv_files import DataError
-from sparingly.experiments.datasets import find, from_arrays, load
+from sparingly.experiments.dataset_sources import find
+from sparingly.experiments.datasets import from_arrays, load
 from sparingly.experiments.table_encoding import encode_table
 
 

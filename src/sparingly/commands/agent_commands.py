@@ -11,14 +11,22 @@ from urllib.parse import urlsplit
 
 import typer
 
-from sparingly.commands.cost_options import Cost, Costs, Horizon, MaxCost, MaxTotal, QueryCost, stated_costs
-from sparingly.commands.service_commands import STORE, service_database
-from sparingly.commands.service_commands import Place as ServicePlace
+from sparingly.commands.cost_options import (
+    Cost,
+    Costs,
+    Horizon,
+    MaxCost,
+    MaxOpen,
+    MaxPerDay,
+    MaxPerHour,
+    MaxTotal,
+    QueryCost,
+    stated_costs,
+)
 
 if TYPE_CHECKING:
     from sparingly.live.agent.agent import Agent
     from sparingly.live.client.client import Client
-    from sparingly.live.service.agent_registry import AgentRegistry
     from sparingly.live.store.store import Store
     from sparingly.strategies.forecast import Forecast
 
@@ -29,7 +37,6 @@ ServedPlace = Annotated[
     str, typer.Argument(metavar="FILE|URL", help="An SQLite file, postgresql://..., or a service's http://...")
 ]
 Token = Annotated[str | None, typer.Option(envvar="SPARINGLY_TOKEN", help="Where the agent is a service's.")]
-AgentName = Annotated[str, typer.Argument(metavar="NAME", help="An agent of the service.")]
 
 
 @agent.command()
@@ -44,9 +51,9 @@ def create(
     query_cost: QueryCost = 1.0,
     strategy: Annotated[str | None, typer.Option(help="A strategy's name.")] = None,
     seed: Annotated[int, typer.Option()] = 0,
-    max_open: Annotated[int | None, typer.Option(help="Questions that may be open at a time.")] = None,
-    max_per_hour: Annotated[int | None, typer.Option(help="Questions that may be asked in an hour.")] = None,
-    max_per_day: Annotated[int | None, typer.Option(help="Questions that may be asked in a day.")] = None,
+    max_open: MaxOpen = None,
+    max_per_hour: MaxPerHour = None,
+    max_per_day: MaxPerDay = None,
     max_total: MaxTotal = None,
     max_cost: MaxCost = None,
     horizon: Horizon = None,
@@ -162,8 +169,8 @@ def plant(
 @agent.command()
 def questions(place: Place, limit: Annotated[int, typer.Option(min=1)] = 20) -> None:
     """List the open questions, oldest first."""
-    from sparingly.live.agent import leases
     from sparingly.live.store.store import Store
+    from sparingly.live.tickets import leases
 
     store = Store.open(place, claim=False)
     with store.reading() as connection:
@@ -241,16 +248,16 @@ def stats(place: Place, as_json: Annotated[bool, typer.Option("--json", help="Wr
     queries = AgentQueries(store, store.reading, time.time)
     found = replace(queries.stats(), outlook=queries.outlook(_forecast(store)))
     store.close()
-    told = dict(found) | {"outlook": None if found.outlook is None else dict(found.outlook)}
-    typer.echo(json.dumps(told) if as_json else "\n".join(summary(found)))
+    plain = dict(found) | {"outlook": None if found.outlook is None else dict(found.outlook)}
+    typer.echo(json.dumps(plain) if as_json else "\n".join(summary(found)))
 
 
 def _forecast(store: Store) -> Forecast | None:
     """What the strategy of the last snapshot expects of asking on."""
-    from sparingly.live.agent.agent_settings import maker
     from sparingly.live.agent.errors import AgentError
     from sparingly.live.store import snapshots
-    from sparingly.live.training.decider import Learner
+    from sparingly.live.training.learner import Learner
+    from sparingly.live.training.strategy_maker import maker
 
     with store.reading() as connection:
         if next(iter(snapshots.places(connection)), None) is None:
@@ -319,64 +326,6 @@ def erase(place: Place, tickets: Annotated[list[str], typer.Argument(help="The i
     typer.echo(f"{place}: {len(tickets)} erased")
 
 
-@agent.command("list")
-def list_agents(store: ServicePlace = STORE) -> None:
-    """List the agents of a service and their states."""
-    for name, one in _registry(store).all().items():
-        typer.echo(f"{one.state:<8}  {name}")
-
-
-@agent.command()
-def pause(name: AgentName, store: ServicePlace = STORE) -> None:
-    """Let an agent of a service take no observations; its questions stay answerable."""
-    _change_state(name, "pause", store)
-
-
-@agent.command()
-def resume(name: AgentName, store: ServicePlace = STORE) -> None:
-    """Let a paused agent take observations again."""
-    _change_state(name, "resume", store)
-
-
-@agent.command()
-def archive(name: AgentName, store: ServicePlace = STORE) -> None:
-    """Let an agent of a service only be read from now on."""
-    _change_state(name, "archive", store)
-
-
-@agent.command()
-def unarchive(name: AgentName, store: ServicePlace = STORE) -> None:
-    """Let an archived agent work again."""
-    _change_state(name, "unarchive", store)
-
-
-@agent.command()
-def rename(
-    name: AgentName, new: Annotated[str, typer.Argument(help="Its new name.")], store: ServicePlace = STORE
-) -> None:
-    """Give an agent of a service another name."""
-    from sparingly.live.service.auth.tokens import Operator
-
-    _registry(store).rename(name, new, Operator.current())
-    typer.echo(f"{name} is now {new}")
-
-
-@agent.command()
-def delete(
-    name: AgentName,
-    store: ServicePlace = STORE,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it is meant.")] = False,
-) -> None:
-    """Delete an agent of a service, with all it knows."""
-    from sparingly.live.service.agent_directory import Agents
-    from sparingly.live.service.auth.tokens import Operator
-
-    if not yes:
-        typer.confirm(f"delete agent {name} of {store} for good?", abort=True)
-    gone = Agents(service_database(store)).delete(name, Operator.current())
-    typer.echo(f"{name} is deleted" if gone else f"{name} is deleted as soon as the service that runs lets go of it")
-
-
 def _opened(place: str, token: str | None) -> Agent | Client:
     """The agent of a file or database, or one of a running service, `default` if its address names none."""
     if not place.startswith(("http://", "https://")):
@@ -390,18 +339,6 @@ def _opened(place: str, token: str | None) -> Agent | Client:
     if token is None:
         raise ValueError(f"a token of the service at {url} is needed: --token, or the variable SPARINGLY_TOKEN")
     return Client(url, token, agent=name)
-
-
-def _change_state(name: str, what: str, store: str) -> None:
-    from sparingly.live.service.auth.tokens import Operator
-
-    typer.echo(f"{name} is {_registry(store).change_state(name, what, Operator.current())}")
-
-
-def _registry(store: str) -> AgentRegistry:
-    from sparingly.live.service.agent_registry import AgentRegistry
-
-    return AgentRegistry(service_database(store))
 
 
 def _shown(payload: Any) -> str:

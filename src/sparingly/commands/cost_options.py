@@ -20,8 +20,11 @@ Costs = Annotated[
     ),
 ]
 QueryCost = Annotated[float, typer.Option(help="What a question costs.")]
+MaxOpen = Annotated[int | None, typer.Option(help="Questions that may be open at a time.")]
+MaxPerHour = Annotated[int | None, typer.Option(help="Questions that may be asked in an hour.")]
+MaxPerDay = Annotated[int | None, typer.Option(help="Questions that may be asked in a day.")]
 MaxTotal = Annotated[int | None, typer.Option(help="Questions in all, asked where they are worth most.")]
-MaxCost = Annotated[float | None, typer.Option(help="Money for questions in all, spent likewise.")]
+MaxCost = Annotated[float | None, typer.Option(help="Money for questions in all, spent where they are worth most.")]
 Horizon = Annotated[int | None, typer.Option(help="How many observations are expected in all.")]
 
 

@@ -139,10 +139,10 @@ def _csv(
             continue  # a line of blanks
         if None in row or None in row.values():
             raise AgentError(f"line {number} has more or fewer fields than the header")
-        told = {str(key).strip(): value for key, value in row.items()}
-        name = told.pop(id_name, None) if id_name is not None else None
-        shown = _payload_of(told, payload, number)
-        cells = {key: _cell(plain_number(v, ",") if key in commas else v) for key, v in told.items()}
+        cells_by_name = {str(key).strip(): value for key, value in row.items()}
+        name = cells_by_name.pop(id_name, None) if id_name is not None else None
+        shown = _payload_of(cells_by_name, payload, number)
+        cells = {key: _cell(plain_number(v, ",") if key in commas else v) for key, v in cells_by_name.items()}
         yield InputRow(cells, name, shown)
 
 

@@ -1,4 +1,4 @@
-"""The command line. Each command lives with what it shows; here they are only registered.
+"""The command line. Each command is in another module of this folder; here they are only registered.
 
 To add one, import its function and add a line below. A command's module imports what it needs when it runs, so that
 every other command starts quickly.
@@ -12,10 +12,8 @@ from collections.abc import Sequence
 import typer
 
 import sparingly
-from sparingly.commands import experiment_commands as experiments
-from sparingly.commands import service_commands as service
+from sparingly.commands import experiment_commands, served_agent_commands, service_commands
 from sparingly.commands.agent_commands import agent
-from sparingly.commands.demo_command import demo
 from sparingly.commands.game_command import game
 from sparingly.commands.predict_command import predict
 from sparingly.commands.simulate_command import simulate
@@ -26,11 +24,11 @@ app = typer.Typer(
 )
 app.command()(game)
 app.command()(strategies)
-app.command()(demo)
-experiments.register(app)
+experiment_commands.register(app)
+served_agent_commands.register(agent)
 app.add_typer(agent, name="agent")
 app.command()(predict)
-service.register(app, routers=["sparingly.adapters.label_studio"])
+service_commands.register(app, routers=["sparingly.adapters.label_studio"])
 app.command()(simulate)
 
 

@@ -12,7 +12,7 @@ import typer
 
 from sparingly.commands.cost_options import stated_costs
 from sparingly.encoders.text_encoders import chosen_name
-from sparingly.experiments import array_cache, datasets, openml
+from sparingly.experiments import array_cache, dataset_sources, datasets, openml
 from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.data_description import costs_in_words, described, text_columns
 from sparingly.experiments.reports.advice import in_text
@@ -114,7 +114,7 @@ def run_own_study(given: Mapping[str, Any], settings: Path | None) -> None:
     _check(study)
     tasks = list({row.task: None for row in study.rows})
     for task in tasks:
-        for line in told(task, whole=options.dry_run):
+        for line in task_notes(task, whole=options.dry_run):
             typer.echo(line)
     lengths = {task: played_rows(task, dataset_of(task, "encoded")) for task in tasks}
     _do([study], options, lengths)
@@ -156,7 +156,7 @@ def player_of(text: str) -> Player:
     return Player(strategy=name.strip(), options=options)
 
 
-def told(task: Task, *, whole: bool) -> list[str]:
+def task_notes(task: Task, *, whole: bool) -> list[str]:
     """What a user should see of a task before it is run; the whole of it in a dry run."""
     from sparingly.experiments.runs.single_run import dataset_of
 
@@ -312,11 +312,11 @@ def write_report_of(
 
 
 def describe(name: str) -> str:
-    file = datasets.file_of(name)
+    file = dataset_sources.file_of(name)
     if file is None:
         return f"{name:16} comes with a dependency"
     try:
-        return f"{name:16} {datasets.find(file)}"
+        return f"{name:16} {dataset_sources.find(file)}"
     except DataError as error:
         return f"{name:16} missing: {error}"
 

@@ -1,4 +1,4 @@
-"""The commands of the service: serve and token. What they need is imported when they run."""
+"""The commands of the service: serve, token and webhook. What they need is imported when they run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,22 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparingly.commands.cost_options import Cost, Costs, Horizon, MaxCost, MaxTotal, QueryCost, stated_costs
+from sparingly.commands.cost_options import (
+    Cost,
+    Costs,
+    Horizon,
+    MaxCost,
+    MaxOpen,
+    MaxPerDay,
+    MaxPerHour,
+    MaxTotal,
+    QueryCost,
+    stated_costs,
+)
 
 if TYPE_CHECKING:
     from sparingly.live.service.auth.tokens import Token, Tokens
@@ -37,6 +48,31 @@ def register(app: typer.Typer, routers: Sequence[str] = ()) -> None:
     app.add_typer(webhook, name="webhook")
 
 
+Experts = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME:PRICE[:gold|:person|:URL]",
+        help="Who can be asked, in place of --query-cost: human:1:gold, or one that is called, with the URL of its "
+        "API and its model: gpt:0.01:https://api.example.com/v1#small; may be repeated.",
+    ),
+]
+SecondOpinions = Annotated[float | None, typer.Option(help="The share of answers that another person gives, too.")]
+InsecureCookie = Annotated[
+    bool, typer.Option("--insecure-cookie", help="Let the session's cookie travel over plain HTTP.")
+]
+AdminTokenFile = Annotated[
+    Path | None, typer.Option(help="A file with the first admin's token; or set SPARINGLY_ADMIN_TOKEN.")
+]
+TrustedProxies = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ADDRESS", help="A proxy, or a network of them, whose X-Forwarded-For is believed."),
+]
+WebhookNetworks = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NETWORK", help="Addresses that are not public, to which webhooks may be sent."),
+]
+
+
 def serve(
     context: typer.Context,
     classes: Annotated[str | None, typer.Option(help="The classes of the first agent, such as cat,dog.")] = None,
@@ -44,22 +80,13 @@ def serve(
     cost: Cost = None,
     costs: Costs = None,
     query_cost: QueryCost = 1.0,
-    expert: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME:PRICE[:gold|:person|:URL]",
-            help="Who can be asked, in place of --query-cost: human:1:gold, or one that is called, with the URL of its "
-            "API and its model: gpt:0.01:https://api.example.com/v1#small; may be repeated.",
-        ),
-    ] = None,
+    expert: Experts = None,
     strategy: Annotated[str | None, typer.Option(help="The strategy's name; ours if not given.")] = None,
     audit_rate: Annotated[float, typer.Option(help="Share of announcements that are checked all the same.")] = 0.0,
-    second_opinions: Annotated[
-        float | None, typer.Option(help="The share of answers that another person gives, too.")
-    ] = None,
-    max_open: Annotated[int | None, typer.Option(help="Questions that may be open at a time.")] = None,
-    max_per_hour: Annotated[int | None, typer.Option(help="Questions that may be asked in an hour.")] = None,
-    max_per_day: Annotated[int | None, typer.Option(help="Questions that may be asked in a day.")] = None,
+    second_opinions: SecondOpinions = None,
+    max_open: MaxOpen = None,
+    max_per_hour: MaxPerHour = None,
+    max_per_day: MaxPerDay = None,
     max_total: MaxTotal = None,
     max_cost: MaxCost = None,
     horizon: Horizon = None,
@@ -76,20 +103,10 @@ def serve(
     max_lease: Annotated[float, typer.Option(help="Seconds for which a call may lease one at the most.")] = 3600.0,
     max_leases: Annotated[int, typer.Option(help="Questions that one person may hold at a time.")] = 100,
     retention_days: Annotated[float | None, typer.Option(help="Days after which payloads are erased.")] = None,
-    insecure_cookie: Annotated[
-        bool, typer.Option("--insecure-cookie", help="Let the session's cookie travel over plain HTTP.")
-    ] = False,
-    admin_token_file: Annotated[
-        Path | None, typer.Option(help="A file with the first admin's token; or set SPARINGLY_ADMIN_TOKEN.")
-    ] = None,
-    trusted_proxy: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ADDRESS", help="A proxy, or a network of them, whose X-Forwarded-For is believed."),
-    ] = None,
-    webhook_network: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NETWORK", help="Addresses that are not public, to which webhooks may be sent."),
-    ] = None,
+    insecure_cookie: InsecureCookie = False,
+    admin_token_file: AdminTokenFile = None,
+    trusted_proxy: TrustedProxies = None,
+    webhook_network: WebhookNetworks = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
     log_format: Annotated[str, typer.Option(help="text or json.")] = "text",
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
@@ -102,33 +119,40 @@ def serve(
     from sparingly.live.service.service_limits import ServiceLimits
     from sparingly.live.service.web import logs
 
+    logs.configure(log_level, log_format, access_log=access_log)
     limits = ServiceLimits(max_body, max_features, per_second=rate, burst=2 * rate)
     limits = replace(limits, lease_seconds=lease, max_lease_seconds=max_lease, leases=max_leases)
-    logs.configure(log_level, log_format, access_log=access_log)
     proxies = [server.checked_network(proxy) for proxy in trusted_proxy or ()]
     admin = server.chosen_secret(admin_token_file)
     experts = [stated_expert(one) for one in expert or ()]
-    machines = [one for one in experts if isinstance(one, MachineExpert)]
     listener = server.listen(host, port)
     service = Service(
         store,
         limits,
         secure_cookie=not insecure_cookie,
         retention_days=retention_days,
-        machines=machines,
+        machines=[one for one in experts if isinstance(one, MachineExpert)],
         webhook_networks=webhook_network or (),
     )
-    chosen: dict[str, Any] = {
+    settings = {
+        "costs": stated_costs(costs, cost),
         "query_cost": query_cost,
+        "experts": experts or None,
         "strategy": strategy,
         "audit_rate": audit_rate,
+        "second_opinions": second_opinions,
+        "max_open": max_open,
+        "max_per_hour": max_per_hour,
+        "max_per_day": max_per_day,
+        "max_total": max_total,
+        "max_cost": max_cost,
+        "horizon": horizon,
+        "seed": seed,
+        "hold": hold,
         "reveal": reveal,
     }
-    chosen |= {"costs": stated_costs(costs, cost), "max_open": max_open, "max_per_day": max_per_day, "seed": seed}
-    chosen |= {"max_per_hour": max_per_hour, "max_total": max_total, "max_cost": max_cost, "horizon": horizon}
-    chosen |= {"experts": experts or None, "hold": hold, "second_opinions": second_opinions}
     with service.database.starting():
-        server.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], chosen)
+        server.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], settings)
         service.agents.open_all()
         secret = server.first_token(service, admin)
     typer.echo(f"sparingly serves {', '.join(service.agents.names())} at {server.address(listener)}")
@@ -196,7 +220,7 @@ def add_webhook(
 
 @webhook.command("list")
 def list_webhooks(agent: AgentName, store: Place = STORE) -> None:
-    """List an agent's webhooks, and how their messages fare."""
+    """List an agent's webhooks, and the state of their messages."""
     for one in _outbox(store).of_agent(agent):
         state = f"{one.waiting} waiting, {one.dead} given up" + (f", failing: {one.error}" if one.error else "")
         typer.echo(f"{one.id}  {one.url}  {','.join(one.events)}  {state}")

@@ -105,15 +105,16 @@ def _day(data: str, count: int, seed: int, seconds: float, patience: float, care
         seed=seed,
         say=typer.echo,
     )
-    for line in _told(done, len(order)):
+    for line in _result_lines(done, len(order)):
         typer.echo(line)
 
 
-def _told(done: SimulatedDayResult, count: int) -> list[str]:
-    told = done.statistics
+def _result_lines(done: SimulatedDayResult, count: int) -> list[str]:
+    counts = done.statistics
     lines = [
-        f"{told.observations} messages in {done.seconds:.0f} s: {told.questions} questions to people, "
-        f"{told.second_opinions} second opinions, {told.known_answers} answers to planted items, {told.open} left open",
+        f"{counts.observations} messages in {done.seconds:.0f} s: {counts.questions} questions to people, "
+        f"{counts.second_opinions} second opinions, {counts.known_answers} answers to planted items, "
+        f"{counts.open} left open",
         f"{done.right / count:.1%} of the messages have the right class in the end",
     ]
     for one in done.people:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sparingly.live.agent.ticket_records import Label, Question
+from sparingly.live.tickets.ticket_records import Label, Question
 
 if TYPE_CHECKING:
     from sparingly.live.agent.agent import Agent

@@ -207,13 +207,13 @@ def _made(fields: Mapping[str, Field], encoder: EncoderChoice) -> RowSchema:
 
 def _from_toml(path: Path, encoder: EncoderChoice) -> RowSchema:
     try:
-        told = tomllib.loads(path.read_text())
+        stated = tomllib.loads(path.read_text())
     except OSError as error:
         raise EncodingError(f"the schema {path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise EncodingError(f"the schema {path} is not TOML: {error}") from None
-    fields = told.get("fields", {name: kind for name, kind in told.items() if name != "encoder"})
-    return _stated(fields, encoder if encoder is not None else told.get("encoder"))
+    fields = stated.get("fields", {name: kind for name, kind in stated.items() if name != "encoder"})
+    return _stated(fields, encoder if encoder is not None else stated.get("encoder"))
 
 
 def _stated(given: Any, encoder: EncoderChoice) -> RowSchema:

@@ -99,8 +99,8 @@ class RowSchema:
 
     def transposed(self, rows: Sequence[Any]) -> dict[str, list[Any]]:
         """The rows' values by field; a field that is not there, or that nobody knows, is refused."""
-        told = [self._by_name(row) for row in rows]
-        return {name: [row[name] for row in told] for name in self.fields}
+        named_rows = [self._by_name(row) for row in rows]
+        return {name: [row[name] for row in named_rows] for name in self.fields}
 
     def _by_name(self, row: Any) -> Mapping[str, Any]:
         if isinstance(row, str | bytes | bytearray):
@@ -131,12 +131,12 @@ class RowSchema:
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> RowSchema:
-        """The schema that `to_dict` told."""
+        """The schema whose values `to_dict` returned."""
         fields = {}
-        for name, told in kept["fields"].items():
-            options: dict[str, Any] = {key: value for key, value in told.items() if key != "kind"}
+        for name, field in kept["fields"].items():
+            options: dict[str, Any] = {key: value for key, value in field.items() if key != "kind"}
             options |= {key: tuple(value) for key, value in options.items() if isinstance(value, list)}
-            fields[name] = KINDS[told["kind"]](**options)
+            fields[name] = KINDS[field["kind"]](**options)
         encoder = kept.get("encoder")
         return cls(fields, None if encoder is None else {**encoder, "probe": list(encoder["probe"])})
 

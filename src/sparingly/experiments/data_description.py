@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sparingly.experiments.datasets import Dataset
+from sparingly.experiments.dataset import Dataset
 
 SPELLED_OUT = 3
 """Up to so many classes each cost is said in words."""

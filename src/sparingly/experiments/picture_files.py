@@ -97,6 +97,6 @@ def _problem(path: Path) -> str | None:
 
 
 def _notes(broken: Sequence[str]) -> tuple[str, ...]:
-    told = [f"warning: {problem}; it is left out" for problem in broken[:SHOWN]]
+    warnings = [f"warning: {problem}; it is left out" for problem in broken[:SHOWN]]
     more = len(broken) - SHOWN
-    return (*told, *([f"warning: {more} more pictures are left out"] if more > 0 else []))
+    return (*warnings, *([f"warning: {more} more pictures are left out"] if more > 0 else []))

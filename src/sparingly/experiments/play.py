@@ -186,9 +186,9 @@ class _Table:
             return self._end(played, decision, decision.prediction)
         answer = reply(expert, played.answers, outcome, self.game.n_outcomes)
         played.paid += answer.price
-        told = None if answer.label is None else self.game.feedback[decision.action][answer.label]
-        ended = expert.gold and told is not None
-        heapq.heappush(self.late, _Answer(when, played.t, played, decision.action, told, ended))
+        symbol = None if answer.label is None else self.game.feedback[decision.action][answer.label]
+        ended = expert.gold and symbol is not None
+        heapq.heappush(self.late, _Answer(when, played.t, played, decision.action, symbol, ended))
         if ended:
             self._end(played, decision, int(self.game.costs[: self.game.n_outcomes, outcome].argmin()))
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.experiments.csv_files import DataError
-from sparingly.experiments.datasets import Dataset
+from sparingly.experiments.dataset import Dataset
 
 HELD_OUT = 0.15
 HORIZON = 10_000
 LARGEST = 10.0
-"""A standardised feature is cut off here: the first sight of a rare category is news, not an explosion."""
+"""A standardised feature is cut off here: a rare category would be a huge number when it first comes."""
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,8 @@ class Game:
         2
         """
         noisy = {self.n_outcomes + e for e, expert in enumerate(self._experts) if not expert.gold}
-        telling = [a for a, told in enumerate(self._symbols) if len(told) == self.n_outcomes > 1 and a not in noisy]
+        every = self.n_outcomes
+        telling = [a for a, seen in enumerate(self._symbols) if len(seen) == every > 1 and a not in noisy]
         return min(telling, key=lambda a: (float(self._costs[a].max()), a), default=None)
 
     @cached_property

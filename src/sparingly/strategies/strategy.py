@@ -120,7 +120,7 @@ class Strategy(abc.ABC):
         self.n_labels = 0
         """Symbols of informative actions learned so far."""
         self.n_taught = 0
-        """Outcomes that it was told without having asked (`teach`)."""
+        """Outcomes that it was taught without having asked (`teach`)."""
         self._frozen = False
         self._due = False
         own = self.made_with.get("network")
@@ -151,7 +151,7 @@ class Strategy(abc.ABC):
         return []
 
     def _choose_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, int, Why]]:
-        """The rows from `first` on, be it that they ask or not, where no answer comes before they end.
+        """The rows from `first` on, whether they ask or not, where no answer comes before they end.
 
         What `_choose` would return for each, and otherwise as in `_announce_ahead`.
         """

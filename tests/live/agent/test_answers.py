@@ -59,7 +59,7 @@ def test_undo_takes_the_answer_back_and_the_question_is_open_again(make: Make, p
 
 
 def test_an_old_correction_is_learned_on_top(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparingly.live.training.decider.EVERY", 5)
+    monkeypatch.setattr("sparingly.live.training.decider.SNAPSHOT_EVENTS", 5)
     agent = make(keep=10)
     for i, x in enumerate(stream(60)):
         agent.observe(x, id=i)

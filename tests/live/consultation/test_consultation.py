@@ -12,7 +12,7 @@ from sqlalchemy import select
 import sparingly as sp
 from sparingly.experts import ExpertReply
 from sparingly.live.agent.errors import AgentError, ConflictError
-from sparingly.live.consultation import calls
+from sparingly.live.consultation import expert_calls
 from sparingly.live.consultation.heard_answers import hear_calls
 from sparingly.live.store import journal, snapshots
 from sparingly.live.store.integrity_check import check
@@ -142,7 +142,7 @@ def hear_waiting(agent, size, say):
     """Let the expert reply to all calls that are due, so many in one transaction."""
     runtime = agent._runtime
     with runtime.reading() as connection:
-        due = calls.read(connection, calls.to_come(connection, "gpt", 100), runtime.store.settings)
+        due = expert_calls.read(connection, expert_calls.to_come(connection, "gpt", 100), runtime.store.settings)
     replies = [(call, ExpertReply(say(call.inquiry.id), 0.01, "answered")) for call in due]
     for start in range(0, len(replies), size):
         with runtime.lock, runtime.writing() as connection:

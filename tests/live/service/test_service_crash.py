@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 
 import pytest
 
+from tests import fork_server
 from tests.live.service import http_crash, http_expert_crash, http_two
 
 
 def test_a_service_killed_thirty_times_loses_and_doubles_nothing(tmp_path):
-    command = [sys.executable, "-m", http_crash.__name__, str(tmp_path / "store"), "30"]
+    command = [*fork_server.python_module(tmp_path, http_crash.__name__), str(tmp_path / "store"), "30"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     report = json.loads(done.stdout)
@@ -24,7 +24,7 @@ def test_a_service_killed_thirty_times_loses_and_doubles_nothing(tmp_path):
 
 
 def test_an_expert_who_counts_its_calls_is_never_paid_twice_however_often_the_service_is_killed(tmp_path):
-    command = [sys.executable, "-m", http_expert_crash.__name__, str(tmp_path / "store"), "30"]
+    command = [*fork_server.python_module(tmp_path, http_expert_crash.__name__), str(tmp_path / "store"), "30"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     report = json.loads(done.stdout)
@@ -37,8 +37,8 @@ def test_an_expert_who_counts_its_calls_is_never_paid_twice_however_often_the_se
 
 
 @pytest.mark.postgres
-def test_of_two_processes_on_postgresql_one_is_killed_under_load(postgres):
-    command = [sys.executable, "-m", http_two.__name__, postgres]
+def test_of_two_processes_on_postgresql_one_is_killed_under_load(postgres, tmp_path):
+    command = [*fork_server.python_module(tmp_path, http_two.__name__), postgres]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     report = json.loads(done.stdout)

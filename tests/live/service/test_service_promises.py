@@ -6,7 +6,6 @@ import asyncio
 import json
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, PRODUCER
 from sparingly.live.service.service import Service
+from tests import fork_server
 from tests.live.served import AT, Served, observed
 
 
@@ -87,6 +87,7 @@ def test_the_lines_are_copied_without_being_asked_for(ask, served, tmp_path):
 FULL = """
 import json, os, resource, sys
 from starlette.testclient import TestClient
+from tests import fork_server
 from tests.live.served import AT, Served
 
 served = Served(sys.argv[1])
@@ -113,7 +114,7 @@ print(json.dumps([kept, refused]))
 def test_with_a_full_disk_either_all_of_a_call_is_kept_or_nothing(tmp_path):
     """A limit on the size of files stands in for the disk."""
     place = str(tmp_path / "store")
-    done = subprocess.run([sys.executable, "-c", FULL, place], capture_output=True, text=True, check=False)
+    done = subprocess.run([*fork_server.python(tmp_path), FULL, place], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     kept, refused = json.loads(done.stdout)
     assert len(kept) > 10

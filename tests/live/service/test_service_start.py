@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import httpx
 import pytest
 
-import sparingly as sp
 from sparingly.live.service.auth.tokens import Tokens
 from sparingly.live.service.service_database import ServiceDatabase
+from tests import fork_server
 
-COMMAND = "from sparingly.commands.main import main; main()"
 SERVES = re.compile(r"sparingly serves default at (\S+)\n")
 SECRET = re.compile(r"sparingly_[0-9a-f]{12}_[\w-]{43}")
 COUNT = 4
@@ -38,11 +35,11 @@ def start_together(tmp_path):
             return False
 
     def start(place: str) -> list[tuple[str, int | None]]:
-        command = [sys.executable, "-c", COMMAND, "serve", "--port", "0", "--classes", "cat,dog", "--store", place]
-        environment = {**os.environ, "PYTHONPATH": str(Path(sp.__file__).parents[1]), "PYTHONUNBUFFERED": "1"}
+        fork_server.install(tmp_path / "sparingly")
+        command = [str(tmp_path / "sparingly"), "serve", "--port", "0", "--classes", "cat,dog", "--store", place]
         for file in files:
             with file.open("wb") as said:
-                processes.append(subprocess.Popen(command, env=environment, stdout=said, stderr=said))
+                processes.append(subprocess.Popen(command, stdout=said, stderr=said))
         deadline = time.monotonic() + 120
         for process, file in zip(processes, files, strict=True):
             while not is_settled(process, file):
@@ -88,10 +85,10 @@ print(is_first, flush=True)
 
 def test_four_that_make_one_service_db_agree_on_the_first_token(tmp_path):
     """With SQLite one process serves; commands beside it, and those that start too late, open the same file."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(sp.__file__).parents[1])}
-    command = [sys.executable, "-c", BEGIN, str(tmp_path / "store")]
+    fork_server.install(tmp_path / "python", "python")
+    command = [str(tmp_path / "python"), BEGIN, str(tmp_path / "store")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    processes = [subprocess.Popen(command, env=environment, **pipes) for _ in range(COUNT)]
+    processes = [subprocess.Popen(command, **pipes) for _ in range(COUNT)]
     assert [process.stdout.readline() for process in processes] == ["ready\n"] * COUNT
     for process in processes:
         process.stdin.write("\n")

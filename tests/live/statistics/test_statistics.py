@@ -11,10 +11,10 @@ import pytest
 
 import sparingly as sp
 from sparingly.live.agent.errors import ConflictError
-from sparingly.live.agent.ticket_records import Statistics
 from sparingly.live.statistics import ticket_counts
 from sparingly.live.statistics.performance import over_time, statistics
 from sparingly.live.statistics.ticket_counts import TicketCounts
+from sparingly.live.tickets.ticket_records import Statistics
 
 Make = Callable[..., sp.Agent]
 

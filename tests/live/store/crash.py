@@ -111,7 +111,7 @@ def check(acknowledged: list[str], found: list[list[Any]]) -> list[str]:
 
 def main(kills: int, options: dict[str, Any], place: str) -> None:
     killed, whole, warm = (place.format(name=name) for name in ("killed", "whole", "warm"))
-    sparingly.live.training.decider.EVERY = 20
+    sparingly.live.training.decider.SNAPSHOT_EVENTS = 20
     live(warm, options, 0, 20, os.open(os.devnull, os.O_WRONLY))
     rng = random.Random(7)
     acknowledged: list[str] = []

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import sparingly
+from tests import fork_server
+from tests.live.store import crash
 
-CRASH = Path(__file__).with_name("crash.py")
 
-
-def run(kills: int, options: dict[str, Any], place: str) -> dict[str, Any]:
-    source = str(Path(sparingly.__file__).parents[1])
-    command = [sys.executable, str(CRASH), str(kills), json.dumps(options), place]
-    environment = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=280, check=False)
+def run(folder: Path, kills: int, options: dict[str, Any], place: str) -> dict[str, Any]:
+    command = [*fork_server.python_module(folder, crash.__name__), str(kills), json.dumps(options), place]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
     return report
@@ -35,7 +30,7 @@ def run(kills: int, options: dict[str, Any], place: str) -> dict[str, Any]:
     ],
 )
 def test_kill_at_random_moments(tmp_path: Path, kills: int, options: dict[str, Any]) -> None:
-    report = run(kills, options, f"{tmp_path}/{{name}}.db")
+    report = run(tmp_path, kills, options, f"{tmp_path}/{{name}}.db")
     assert report["lost"] == []
     assert report["same"], report["first_difference"]
     assert report["taught"][0] == report["taught"][1]
@@ -44,9 +39,9 @@ def test_kill_at_random_moments(tmp_path: Path, kills: int, options: dict[str, A
 
 
 @pytest.mark.postgres
-def test_kill_at_random_moments_on_postgresql(postgres: str) -> None:
+def test_kill_at_random_moments_on_postgresql(postgres: str, tmp_path: Path) -> None:
     options = {"strategy": "neural_cbp", "options": {"epochs": 2, "width": 16, "schedule": "every 4"}}
-    report = run(20, options, postgres + "?agent={name}")
+    report = run(tmp_path, 20, options, postgres + "?agent={name}")
     assert report["lost"] == []
     assert report["same"], report["first_difference"]
     assert report["steps"] > 30

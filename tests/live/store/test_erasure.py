@@ -88,7 +88,7 @@ def test_the_learner_becomes_the_one_that_never_saw_it(make: Make, path: Path) -
 
 
 def test_what_is_too_old_to_be_unlearned_can_be_erased(make: Make, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparingly.live.training.decider.EVERY", 20)
+    monkeypatch.setattr("sparingly.live.training.decider.SNAPSHOT_EVENTS", 20)
     agent = make(strategy="random", options={"p": 0.5}, keep=50)
     for start in range(0, 400, 20):
         for ticket in agent.observe_many(stream(20, seed=start)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -15,13 +14,14 @@ import torch
 import sparingly as sp
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.training.decider import InlineDecider
+from tests import fork_server
 from tests.live.conftest import Make, stream
 
 
 def test_one_process_at_a_time(make: Make, path: Path) -> None:
     agent = make()
     code = f"import sparingly as sp; sp.Agent.open({str(path)!r})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([*fork_server.python(path.parent), code], capture_output=True, text=True, check=False)
     assert "InUseError" in done.stderr
     assert "is in use by process" in done.stderr
     agent.observe([1, 2, 3])

@@ -6,7 +6,6 @@ import csv
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +19,7 @@ from sparingly.live.store.integrity_check import check
 from sparingly.live.store.migrations import read_meta, write_meta
 from sparingly.live.store.salvage import recover
 from sparingly.live.store.tables import MIGRATIONS
+from tests import fork_server
 from tests.live.conftest import QUICK
 from tests.live.store.old_formats import back_to
 
@@ -218,7 +218,9 @@ print(len(acknowledged))
 def test_a_full_disk_is_named_and_nothing_acknowledged_is_lost(path: Path) -> None:
     """A limit on the size of files stands in for the disk: writing fails in the same place."""
     code = FULL.replace("import sparingly as sp", "import sparingly as sp\nimport sparingly.live.agent.errors")
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*fork_server.python(path.parent), code, str(path)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     error, count = done.stdout.splitlines()
     assert "nothing of this call was kept" in error
@@ -231,7 +233,7 @@ def test_a_full_disk_is_named_and_nothing_acknowledged_is_lost(path: Path) -> No
 def test_memory_and_file_do_not_keep_what_is_not_needed(
     make: Make, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sparingly.live.training.decider.EVERY", 50)
+    monkeypatch.setattr("sparingly.live.training.decider.SNAPSHOT_EVENTS", 50)
     agent = make(strategy="random", options={"p": 0.1}, keep=200)
     for start in range(0, 2000, 100):
         for ticket in agent.observe_many(np.random.default_rng(start).normal(size=(100, 3))):

@@ -17,7 +17,7 @@ import torch
 
 import sparingly as sp
 from sparingly.live.training.background import BackgroundDecider
-from sparingly.live.training.decider import Learner
+from sparingly.live.training.learner import Learner
 from sparingly.live.training.trainer_process import SNAPSHOT, TrainerRecord
 
 Make = Callable[..., sp.Agent]

@@ -12,10 +12,10 @@ from sqlalchemy import and_, delete, insert, or_, select
 
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError
-from sparingly.live.agent.ticket_records import ANSWERED, OPEN, SKIPPED
 from sparingly.live.service.audit import Actor, line_of
 from sparingly.live.service.service_database import ServiceDatabase, agents
 from sparingly.live.service.service_database import label_studio_annotations as table
+from sparingly.live.tickets.ticket_records import ANSWERED, OPEN, SKIPPED
 
 _lock = threading.Lock()
 

@@ -106,6 +106,6 @@ class ResyncOut(BaseModel):
     tasks: int = 0
     annotations: int = 0
     changed: int = 0
-    """Tickets whose label was told, corrected or taken back."""
+    """Tickets whose label was given, corrected or taken back."""
     problems: list[str] = []
     """The first few tasks that could not be taken, and why."""

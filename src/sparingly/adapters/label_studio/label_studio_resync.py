@@ -89,10 +89,10 @@ class Annotators:
         if by is None:
             return otherwise
         number = by if isinstance(by, int) else by.id
-        told = None if isinstance(by, int) else by.name
-        if told is None and connection is not None and number is not None:
-            told = await self._asked(connection, number)
-        return told or f"Label Studio user {number}"
+        name = None if isinstance(by, int) else by.name
+        if name is None and connection is not None and number is not None:
+            name = await self._asked(connection, number)
+        return name or f"Label Studio user {number}"
 
     async def _asked(self, connection: ProjectConnection, number: int) -> str | None:
         name, asked = self._names.get((connection.url, number), (None, float("-inf")))
@@ -135,7 +135,7 @@ class Resync:
 
     async def run(self, name: str, project: str, who: Actor) -> ResyncOut:
         """Fetch every task once, and take what its annotations say."""
-        service, told = self._service, ResyncOut()
+        service, result = self._service, ResyncOut()
         connection = await service.call(self.connections.get, name, project)
         if connection is None:
             raise AgentError(f"it is not known where project {project} is: connect Label Studio, or give url and token")
@@ -148,16 +148,16 @@ class Resync:
             began = time.time()
             async for page in api.pages(project):
                 for task in page.tasks:
-                    told.tasks, told.annotations = told.tasks + 1, told.annotations + len(task.annotations)
+                    result.tasks, result.annotations = result.tasks + 1, result.annotations + len(task.annotations)
                     try:
                         found = [await self.read(one, choices, connection, who.name) for one in task.annotations]
-                        told.changed += await service.call(
+                        result.changed += await service.call(
                             _take, agent, annotations, choices, project, task, found, began
                         )
                     except AgentError as error:
-                        told.problems = [*told.problems, f"task {task.id}: {error}"[:300]][:PROBLEMS]
+                        result.problems = [*result.problems, f"task {task.id}: {error}"[:300]][:PROBLEMS]
                 began = time.time()
-        return told
+        return result
 
     async def read(
         self, given: AnnotationIn, choices: Choices, connection: ProjectConnection | None, otherwise: str
@@ -183,8 +183,8 @@ class Resync:
         pause, longest = PAUSES
         while True:
             try:
-                told = await self.run(name, project, OURSELVES)
-                for problem in told.problems:
+                result = await self.run(name, project, OURSELVES)
+                for problem in result.problems:
                     log.warning("agent %s, project %s of Label Studio: %s", name, project, problem)
                 return
             except AgentError as error:

@@ -29,12 +29,12 @@ from sparingly.adapters.label_studio.label_studio_tasks import Choices, project_
 from sparingly.adapters.strategy_factory import probabilities
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError
-from sparingly.live.agent.ticket_records import OPEN
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, HOST
 from sparingly.live.service.routes.wire_models import ERROR_RESPONSES, ErrorOut
 from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, ObservingAgent, TheAgent
 from sparingly.live.service.web.error_responses import HTTPError
+from sparingly.live.tickets.ticket_records import OPEN
 
 T = TypeVar("T")
 
@@ -70,8 +70,8 @@ async def setup(body: SetupIn, agent: Name, here: Here, the_agent: TheAgent, who
     Choices.of(body.label_config).check(the_agent.classes)
     if body.hostname and body.access_token and body.project is not None:
         project = _checked_project(body.project)
-        told = ProjectConnection(body.hostname, body.access_token, is_told=False)
-        if await here.call(resync.connections.put, agent, project, told):
+        connection = ProjectConnection(body.hostname, body.access_token, is_told=False)
+        if await here.call(resync.connections.put, agent, project, connection):
             resync.begin(agent, project)
     return {"model_version": await here.call(_version, the_agent)}
 
@@ -87,8 +87,8 @@ async def resync_now(
     if body.project is not None:
         projects = [_checked_project(body.project)]
     if body.url is not None and body.token is not None:
-        told = ProjectConnection(body.url, body.token, is_told=True)
-        await here.call(resync.connections.put, agent, projects[0], told)
+        connection = ProjectConnection(body.url, body.token, is_told=True)
+        await here.call(resync.connections.put, agent, projects[0], connection)
     try:
         done = [await resync.run(agent, project, who) for project in projects]
     except LabelStudioError as error:

@@ -14,7 +14,7 @@ from sparingly.experiments.data_description import costs_in_words
 from sparingly.experiments.runs.paper_studies import printed
 
 EARLY = 500
-"""Questions are told for so many rows at the beginning (half of a shorter stream), and for the rest."""
+"""Questions are counted in so many rows at the beginning (half of a shorter stream), and in the rest."""
 KINDS = 3
 """So many kinds of mistakes are named, the dearest first."""
 WORST = 8
@@ -151,14 +151,14 @@ class Advice:
     def headline(self) -> str:
         """What the cheapest would have cost and for what, beside asking always and never."""
         best = self.best
-        told = [f"{amount(best.paid)} for {amount(best.questions)} questions"] if best.questions else []
+        parts = [f"{amount(best.paid)} for {amount(best.questions)} questions"] if best.questions else []
         if best.wrong:
-            told.append(f"{amount(best.for_mistakes)} for mistakes ({best.kinds})")
+            parts.append(f"{amount(best.for_mistakes)} for mistakes ({best.kinds})")
         others = [one for one in self.spent[1:] if one.asks_always or one.asks_never or one.label == "sparing"]
         beside = ", ".join(f"{one.name} {amount(one.cost)}" for one in others)
         return (
             f"On this stream of {self.rows:,} rows, with these costs, {best.name} would have cost {amount(best.cost)}: "
-            f"{', '.join(told) or 'no question and no mistake'}{f'; {beside}' if beside else ''}."
+            f"{', '.join(parts) or 'no question and no mistake'}{f'; {beside}' if beside else ''}."
         )
 
     @property
@@ -219,8 +219,8 @@ def _advice(table: str, dataset: str, part: Any, curves: Any) -> Advice:
 
 def _experts(run: Any) -> list[str]:
     """The experts that have names, each with its price."""
-    told = run.get("experts")
-    return [f"{one['name']} at {one['price']:g}" for one in json.loads(told)] if isinstance(told, str) else []
+    experts = run.get("experts")
+    return [f"{one['name']} at {one['price']:g}" for one in json.loads(experts)] if isinstance(experts, str) else []
 
 
 def _early(t: NDArray[Any], questions: NDArray[Any], length: int) -> tuple[int, float, float]:

@@ -243,8 +243,8 @@ def _digest_of(results: Results, study: Study) -> Digest:
         for seed in complete_seeds(results, study, row):
             run_id = study.at(row, seed).id
             record = results.read(run_id)
-            told = record.row(run_id) | _met(record)
-            runs.append(columns | {name: value for name, value in told.items() if name not in columns})
+            measured = record.row(run_id) | _met(record)
+            runs.append(columns | {name: value for name, value in measured.items() if name not in columns})
             scores.extend(columns | {"labels": labels, "f1": f1} for labels, _, f1 in record.f1[:-1])
             curves.setdefault(key, []).append(np.cumsum(record.rounds["regret"]))
             cost, paid = record.rounds["cost"], record.paid

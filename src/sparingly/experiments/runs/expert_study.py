@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sparingly.experiments.datasets import RECORDED
+from sparingly.experiments.dataset_sources import RECORDED
 from sparingly.experiments.runs.experiment_settings import Option, Player, Row, Study, Task
 
 NAME = "experts"

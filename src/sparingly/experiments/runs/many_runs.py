@@ -204,7 +204,7 @@ def _ray(address: str | None, workers: int | None) -> Iterator[Any]:
 
 @contextmanager
 def alone(results: Results) -> Iterator[None]:
-    """Hold the folder's lock; the system lets go of it when this process dies, however it dies."""
+    """Hold the folder's lock; the system releases it when this process dies, however it dies."""
     with (results.folder / ".lock").open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -23,7 +23,7 @@ class Progress:
         self.estimates, self.workers = estimates, workers
         self.expected = {run.id: estimates.seconds(run) for run in to_do}
         self.failed = 0
-        self._start = self._told = time.monotonic()
+        self._start = self._last_shown = time.monotonic()
         self._bar: Any = None
 
     def __enter__(self) -> Self:
@@ -51,7 +51,7 @@ class Progress:
         self.failed += not well
         if self._bar is not None:
             self._bar.update(self._task, advance=1, description=self.line())
-        elif time.monotonic() - self._told > self.QUIET:
+        elif time.monotonic() - self._last_shown > self.QUIET:
             self._say()
 
     def line(self) -> str:
@@ -66,6 +66,6 @@ class Progress:
         return f"{done}, about {in_time(ahead * pace)} to go{failed}"
 
     def _say(self) -> None:
-        self._told = time.monotonic()
+        self._last_shown = time.monotonic()
         sys.stderr.write(self.line() + "\n")
         sys.stderr.flush()

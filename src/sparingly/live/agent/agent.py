@@ -23,14 +23,24 @@ from sparingly.live.agent.agent_settings import (
     described_classes,
     made_settings,
 )
+from sparingly.live.agent.changes import AgentChanges
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.features import given_encoder, rows
-from sparingly.live.agent.leases import Lending
 from sparingly.live.agent.observations import ObserveCall
 from sparingly.live.agent.queries import AgentQueries
 from sparingly.live.agent.runtime import AgentRuntime
-from sparingly.live.agent.ticket_lifecycle import closed
-from sparingly.live.agent.ticket_records import (
+from sparingly.live.consultation.consultation import Consultation, started_consultation
+from sparingly.live.quality import team_quality
+from sparingly.live.quality.quality_checks import QualityChecks
+from sparingly.live.quality.quality_records import PersonQuality
+from sparingly.live.quality.team import Team
+from sparingly.live.store import export
+from sparingly.live.store.audit_outbox import AuditLine
+from sparingly.live.store.migrations import WRITE_CHECK, write_meta
+from sparingly.live.store.store import Store, backend_of, check_same_agent
+from sparingly.live.tickets.leases import Lending
+from sparingly.live.tickets.ticket_lifecycle import closed
+from sparingly.live.tickets.ticket_records import (
     CONSULTING,
     HELD,
     OPEN,
@@ -46,17 +56,8 @@ from sparingly.live.agent.ticket_records import (
     Ticket,
     Waiting,
 )
-from sparingly.live.consultation.consultation import Consultation, started_consultation
-from sparingly.live.quality import team_quality
-from sparingly.live.quality.quality_checks import QualityChecks
-from sparingly.live.quality.quality_records import PersonQuality
-from sparingly.live.quality.team import Team
-from sparingly.live.store import export
-from sparingly.live.store.audit_outbox import AuditLine
-from sparingly.live.store.migrations import WRITE_CHECK, write_meta
-from sparingly.live.store.store import Store, backend_of, check_same_agent
 from sparingly.live.training.added_classes import checked_people
-from sparingly.live.training.decider import Learner
+from sparingly.live.training.learner import Learner
 from sparingly.strategies.strategy import Strategy
 
 
@@ -224,8 +225,8 @@ class Agent:
         return agent
 
     def _begin(self, runtime: AgentRuntime, experts: Sequence[Expert | MachineExpert | Person] | None) -> None:
-        self._runtime, self._lending = runtime, Lending(runtime)
-        self.team = Team(runtime)
+        self._runtime, self._lending, self._changes = runtime, Lending(runtime), AgentChanges(runtime)
+        self.team = Team(runtime, self._changes)
         self._consultation: Consultation | None = None
         machines = [one for one in experts or () if isinstance(one, MachineExpert)]
         if machines:
@@ -278,7 +279,7 @@ class Agent:
         They cost nothing and are counted apart from questions. A label taught before under the same id of the
         caller's own is not learned again.
         """
-        return self._runtime.teach(rows(X), labels, ids, audit)
+        return self._changes.teach(rows(X), labels, ids, audit)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """How likely each class is held to be by now, `[block, class]`: the larger, the likelier; nothing is kept."""
@@ -300,7 +301,7 @@ class Agent:
         `overrule` the others, as an admin may. With `new_class` a label that is no class yet becomes one. `audit`, here
         and below, is kept if the call is, in one transaction.
         """
-        self._runtime.answer(ticket_id, label, expert, overrule, new_class, audit)
+        self._changes.answer(ticket_id, label, expert, overrule, new_class, audit)
 
     def add_class(
         self, label: Label, *, cost: float | None = None, expert: str | None = None, audit: AuditLine | None = None
@@ -310,7 +311,7 @@ class Agent:
         `cost` is that of every mistake about it, the largest that there is if left out. The strategy must be one that
         can grow: "sparing" or "neural_cbp".
         """
-        self._runtime.add_class(label, cost, expert, audit)
+        self._changes.add_class(label, cost, expert, audit)
 
     def set_costs(
         self,
@@ -325,7 +326,7 @@ class Agent:
         It decides with them from now on; what it has learned of the classes stays. The strategy must be one that can:
         "sparing". Statistics are at today's costs, also those of what happened before.
         """
-        self._runtime.set_costs(costs, query_cost, expert, audit)
+        self._changes.set_costs(costs, query_cost, expert, audit)
 
     def allow_new_classes(self, people: Sequence[str], *, audit: AuditLine | None = None) -> None:
         """Say whose answers may name new classes, besides admins': people by name, or `["*"]` for everyone's."""
@@ -363,7 +364,7 @@ class Agent:
 
     def erase(self, *ticket_ids: str, audit: AuditLine | None = None) -> None:
         """Erase payloads and features of tickets, and unlearn them; their counts stay, an open question does not."""
-        self._runtime.erase(ticket_ids, audit)
+        self._changes.erase(ticket_ids, audit)
 
     def apply_retention(self, days: float | None = None) -> int:
         """Erase payloads older than `retention_days`, or `days` if there are none; opening and observing do so, too."""
@@ -374,7 +375,7 @@ class Agent:
         self._runtime.change_settings({"retention_days": checked_retention(days)}, audit)
 
     def describe_classes(self, descriptions: Mapping[Any, str], *, audit: AuditLine | None = None) -> None:
-        """Say what classes mean, in texts by their names; they take the place of those told before."""
+        """Say what classes mean, in texts by their names; they replace the earlier ones."""
         self._runtime.change_settings({"descriptions": described_classes(descriptions, self.classes)}, audit)
 
     def questions(
@@ -465,7 +466,7 @@ class Agent:
         return self._runtime.queries.over_time(points)
 
     def people(self) -> list[PersonQuality]:
-        """How often each expert is right, how fast and how dear; `agent.team` has more about people."""
+        """How often each expert is right, how fast, and what they cost; `agent.team` has more about people."""
         return self.team.people()
 
     def plant(self, x: Any, label: Label, *, id: str | int | None = None, payload: Any = None) -> str:

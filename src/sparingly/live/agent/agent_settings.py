@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -19,18 +17,15 @@ from sparingly.games.costs import check_prices, read_costs
 from sparingly.games.matrices import check_class
 from sparingly.live.agent.errors import AgentError, shortened
 from sparingly.live.agent.features import Schema
-from sparingly.live.agent.ticket_records import Label
 from sparingly.live.consultation.declared_experts import declared, game_with
 from sparingly.live.quality.quality_checks import QualityChecks
+from sparingly.live.tickets.ticket_records import Label
+from sparingly.live.training.strategy_maker import choose_strategy, takes_horizon, try_strategy
 from sparingly.strategies import registered
 from sparingly.strategies.strategy import Strategy
 
 _TOO_LARGE = 2**63
 """Whole numbers from here on do not fit into a column of a database."""
-
-BY_DEFAULT = ("sparing", "neural_cbp")
-"""The strategies that are tried, in this order, when none is named."""
-
 
 LARGEST_COST = 1e30
 """Sums and squares of larger ones are beyond the single precision of the models."""
@@ -105,7 +100,7 @@ class AgentSettings:
 
     @cached_property
     def game(self) -> Game:
-        experts = [Expert(*told[:4]) for told in self.experts]
+        experts = [Expert(*expert[:4]) for expert in self.experts]
         return Game(self.costs, self.feedback, actions=self.actions, outcomes=self.outcomes, experts=experts)
 
     @property
@@ -116,12 +111,12 @@ class AgentSettings:
     @cached_property
     def machine_actions(self) -> frozenset[int]:
         """The actions that ask a machine."""
-        return frozenset(len(self.classes) + e for e, told in enumerate(self.experts) if told[4])
+        return frozenset(len(self.classes) + e for e, expert in enumerate(self.experts) if expert[4])
 
     def questions_to_others(self, person: str) -> list[int]:
         """The actions that ask one particular person, who is not this one."""
         return [
-            len(self.classes) + e for e, told in enumerate(self.experts) if told[0] in self.people and told[0] != person
+            len(self.classes) + e for e, (name, *_) in enumerate(self.experts) if name in self.people and name != person
         ]
 
     @cached_property
@@ -232,17 +227,8 @@ def made_settings(
     """The settings of a new agent; the parameters are those of `Agent`."""
     instance = strategy if isinstance(strategy, Strategy) else None
     names = checked_classes(classes)
-    if horizon is not None and (not _is_whole(horizon) or horizon < 1):
-        raise AgentError(f"horizon is {shortened(horizon)}: it must be a positive number of observations, or None")
-    for what, value in (("seed", seed), ("keep", keep)):
-        if not _is_whole(value):
-            raise AgentError(f"{what} is {shortened(value)}: it must be a whole number from 0 to 2**63 - 1")
-    if experts is not None:
-        game = game_with(experts, names, costs, query_cost, game or instance)
-    if game is None:
-        game = _game(names, costs, query_cost) if instance is None else instance.game
-    check_game(game, names)
-    _check_instance(game, names, costs, query_cost, instance)
+    _check_numbers(horizon, seed, keep)
+    game = _played_game(names, costs, query_cost, game, experts, instance)
     plain = _plain(instance.made_with if instance is not None else options or {})
     if plain is None and instance is None:
         raise AgentError(f"options is {options!r}: it must be plain values")
@@ -282,18 +268,38 @@ def made_settings(
     return settings
 
 
+def _check_numbers(horizon: int | None, seed: int, keep: int) -> None:
+    if horizon is not None and (not _is_whole(horizon) or horizon < 1):
+        raise AgentError(f"horizon is {shortened(horizon)}: it must be a positive number of observations, or None")
+    for what, value in (("seed", seed), ("keep", keep)):
+        if not _is_whole(value):
+            raise AgentError(f"{what} is {shortened(value)}: it must be a whole number from 0 to 2**63 - 1")
+
+
+def _played_game(
+    classes: Sequence[Label],
+    costs: Any,
+    query_cost: float,
+    game: Game | None,
+    experts: Sequence[Expert | MachineExpert | Person] | None,
+    instance: Strategy | None,
+) -> Game:
+    """The game that was given, that of the strategy's instance, or the one that costs and experts make; checked."""
+    if experts is not None:
+        game = game_with(experts, classes, costs, query_cost, game or instance)
+    if game is None:
+        game = _game(classes, costs, query_cost) if instance is None else instance.game
+    check_game(game, classes)
+    _check_instance(game, classes, costs, query_cost, instance)
+    return game
+
+
 def _check_horizon(settings: AgentSettings, instance: Strategy | None) -> None:
     """A horizon is for strategies that take one, and for the pace of an allowance; else it would do nothing."""
     taken = instance is None and takes_horizon(settings.strategy)
     if settings.horizon is not None and not taken and not settings.limits.is_paced:
         who = "a strategy that was made already" if instance is not None else f"strategy {settings.strategy!r}"
         raise AgentError(f"{who} takes no horizon: name one that does, or give max_total or max_cost, which it paces")
-
-
-def takes_horizon(strategy: str) -> bool:
-    """Whether a registered strategy takes the number of observations to expect."""
-    made = registered().get(strategy)
-    return made is not None and "horizon" in inspect.signature(made.__init__).parameters
 
 
 def _stated_rows(stated: Schema, given: Any, encoder: TextEncoder | None) -> Schema:
@@ -357,44 +363,6 @@ def described_classes(descriptions: Mapping[Any, str] | None, classes: Sequence[
         raise AgentError(str(error)) from None
 
 
-def choose_strategy(game: Game, shape: tuple[int, ...] | None, options: Mapping[str, Any], seed: int) -> str:
-    """The first strategy of `BY_DEFAULT` that is there and accepts the game."""
-    refusals = []
-    for name in BY_DEFAULT:
-        if name not in registered():
-            continue
-        try:
-            registered()[name](game, shape or 2, seed=seed, **options)
-            return name
-        except (ValueError, RuntimeError, MemoryError) as error:
-            refusals.append(f"{name}: {error}")
-    raise AgentError(f"no strategy plays this game ({'; '.join(refusals) or 'none is registered'}): name one")
-
-
-def maker(settings: AgentSettings, instance: Strategy | None) -> Callable[[], Strategy]:
-    """A function that makes the strategy as it was before the first observation, and before any class was added."""
-    settings = settings.original
-    if instance is not None:
-        template = copy.deepcopy(instance)
-        return lambda: copy.deepcopy(template)
-    if settings.instance:
-        raise AgentError(f"strategy {settings.strategy!r} was an instance: pass the strategy it was made with")
-    if settings.strategy not in registered():
-        raise AgentError(
-            f"strategy {settings.strategy!r} is not registered: pass the instance, or one of {', '.join(registered())}"
-        )
-
-    def make() -> Strategy:
-        assert settings.shape is not None
-        shape = settings.shape if len(settings.shape) > 1 else settings.shape[0]
-        options = dict(settings.options)
-        if settings.horizon is not None and takes_horizon(settings.strategy):
-            options.setdefault("horizon", settings.horizon)
-        return registered()[settings.strategy](settings.game, shape, seed=settings.seed, **options)
-
-    return make
-
-
 def _game(classes: Sequence[Label], costs: Any, query_cost: float) -> Game:
     try:
         return label_efficient(
@@ -411,7 +379,9 @@ def check_game(game: Game, classes: Sequence[Label]) -> None:
     if game.n_outcomes != len(classes):
         raise AgentError(f"the game has {game.n_outcomes} outcomes for {len(classes)} classes")
     if game.costs.max() > LARGEST_COST:
-        raise AgentError(f"a cost is {game.costs.max():g}: {LARGEST_COST:g} is the largest that an agent reckons with")
+        raise AgentError(
+            f"a cost is {game.costs.max():g}: {LARGEST_COST:g} is the largest that an agent can compute with"
+        )
     try:
         check_prices(game)
     except ValueError as error:
@@ -449,17 +419,6 @@ def _shape(
     if names is not None and (len(names),) != shape:
         raise AgentError(f"there are {len(names)} feature names for {n_features} features")
     return shape
-
-
-def try_strategy(settings: AgentSettings, instance: Strategy | None) -> None:
-    """Make the strategy once, so that a setting it refuses is refused now and not at the first observation."""
-    if instance is None and settings.strategy not in registered():
-        raise AgentError(f"strategy {settings.strategy!r} is unknown: there are {', '.join(registered())}")
-    if settings.shape is not None and instance is None:
-        try:
-            maker(settings, None)()
-        except (TypeError, ValueError, RuntimeError, MemoryError) as error:
-            raise AgentError(f"strategy {settings.strategy!r} refuses these settings: {error}") from None
 
 
 def checked_training(training: str) -> str:

@@ -19,8 +19,14 @@ from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits
 from sparingly.live.agent.errors import AgentError, ConflictError, checked_text, shortened
 from sparingly.live.agent.features import Schema, Vector, digest, is_given_picture, shown
 from sparingly.live.agent.pacing import QuestionAllowance, Spending
-from sparingly.live.agent.ticket_lifecycle import labelling_action
-from sparingly.live.agent.ticket_records import (
+from sparingly.live.consultation import expert_calls
+from sparingly.live.store import journal
+from sparingly.live.store.erasure import NO_FEATURES
+from sparingly.live.store.journal import bulk_insert, insert_rows
+from sparingly.live.store.tables import journal as events_table
+from sparingly.live.store.tables import observations, payloads, tickets
+from sparingly.live.tickets.ticket_lifecycle import labelling_action
+from sparingly.live.tickets.ticket_records import (
     ANNOUNCED,
     CONSULTING,
     HELD,
@@ -32,12 +38,6 @@ from sparingly.live.agent.ticket_records import (
     checked_payload,
     payload_row,
 )
-from sparingly.live.consultation import calls
-from sparingly.live.store import journal
-from sparingly.live.store.erasure import NO_FEATURES
-from sparingly.live.store.journal import bulk_insert, insert_rows
-from sparingly.live.store.tables import journal as events_table
-from sparingly.live.store.tables import observations, payloads, tickets
 from sparingly.strategies.strategy import Decision
 
 _OURS = re.compile(r"t\.\d+")
@@ -193,18 +193,18 @@ def tickets_of(
 
 def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:
     """The ticket that a row of the table holds."""
-    told = {**reasons_of(row, classes), "status": row.status, "asked": asked_of(row)}
+    details = {**reasons_of(row, classes), "status": row.status, "asked": asked_of(row)}
     prediction = None if row.status == HELD else classes[row.prediction]
-    return Ticket(row.id, prediction, bool(row.asks), row.action, **told)
+    return Ticket(row.id, prediction, bool(row.asks), row.action, **details)
 
 
 def new_ticket(row: Mapping[str, Any], classes: Sequence[Label], shares: Sequence[float]) -> Ticket:
     """The same from a row as it is made and its probabilities, without reading back what was written."""
     why, asked = Reason(row["why"]), tuple(json.loads(row["asked"])) if row["asked"] else ()
     why.numbers = row["numbers"]
-    told = {"why": why, "probabilities": dict(zip(classes, shares, strict=False)), "numbers": row["numbers"]}
+    details = {"why": why, "probabilities": dict(zip(classes, shares, strict=False)), "numbers": row["numbers"]}
     prediction = None if row["status"] == HELD else classes[row["prediction"]]
-    return Ticket(row["id"], prediction, bool(row["asks"]), row["action"], **told, status=row["status"], asked=asked)
+    return Ticket(row["id"], prediction, bool(row["asks"]), row["action"], **details, status=row["status"], asked=asked)
 
 
 def stored(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def decide(
     ]
     write(connection, new, made)
     if settings.machine_actions:
-        calls.add(connection, [row for row in made if row["status"] == CONSULTING], settings)
+        expert_calls.add(connection, [row for row in made if row["status"] == CONSULTING], settings)
     refused = [row for row in made if row["wanted"] and row["status"] in (ANNOUNCED, HELD)]
     next_seq = head + 1 + len(made)
     journal.append(
@@ -308,7 +308,7 @@ def ticket_row(
         **reasons_columns(numbers, None if is_held else decision.probabilities),
         "priority": priority,
         "status": CONSULTING if consults else OPEN if asks else HELD if is_held else ANNOUNCED,
-        "asked": calls.asked_names(settings.game, action, asked) if settings.experts else None,
+        "asked": expert_calls.asked_names(settings.game, action, asked) if settings.experts else None,
     }
 
 
@@ -342,14 +342,14 @@ def reasons_columns(values: Mapping[str, Any], probabilities: NDArray[np.float64
 
 def asked_of(row: Any) -> tuple[str, ...]:
     """Who was asked, by a ticket's row; one from before experts had names has none."""
-    told = getattr(row, "asked", None)
-    return tuple(json.loads(told)) if told else ()
+    names = getattr(row, "asked", None)
+    return tuple(json.loads(names)) if names else ()
 
 
 def reasons_of(row: Any, classes: Sequence[Label]) -> dict[str, Any]:
     """What a ticket's row says of why: the reason with its numbers, and the classes' probabilities."""
-    told, held = getattr(row, "numbers", None), getattr(row, "probabilities", None)
-    numbers = json.loads(told) if told else {}
+    stored_numbers, held = getattr(row, "numbers", None), getattr(row, "probabilities", None)
+    numbers = json.loads(stored_numbers) if stored_numbers else {}
     why = Reason(row.why)
     why.numbers = numbers
     return {"why": why, "probabilities": _probabilities(held, classes), "numbers": numbers}

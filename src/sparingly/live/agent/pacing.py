@@ -11,8 +11,8 @@ from sqlalchemy import Connection, and_, func, select
 
 from sparingly.games import Game
 from sparingly.live.agent.agent_settings import AgentSettings, QuestionLimits
-from sparingly.live.agent.ticket_records import OPEN
 from sparingly.live.store.tables import tickets
+from sparingly.live.tickets.ticket_records import OPEN
 from sparingly.strategies.strategy import Decision
 
 _HOUR, _DAY = 3600.0, 86400.0

@@ -12,10 +12,20 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Text, and_, case, cast, exists, func, or_, select
 
 from sparingly.games import Game
-from sparingly.live.agent import leases, observations, ticket_lifecycle
+from sparingly.live.agent import observations
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError
-from sparingly.live.agent.ticket_records import (
+from sparingly.live.consultation import expert_calls
+from sparingly.live.statistics.opinion_counts import opinion_counts
+from sparingly.live.statistics.outlook import outlook
+from sparingly.live.statistics.performance import over_time, statistics
+from sparingly.live.statistics.ticket_counts import TicketCounts
+from sparingly.live.store.journal import vector
+from sparingly.live.store.store import Store
+from sparingly.live.store.tables import journal, payloads, tickets
+from sparingly.live.store.tables import observations as kept
+from sparingly.live.tickets import leases, ticket_lifecycle
+from sparingly.live.tickets.ticket_records import (
     ANSWERED,
     HELD,
     OPEN,
@@ -32,15 +42,6 @@ from sparingly.live.agent.ticket_records import (
     Waiting,
     read_payload,
 )
-from sparingly.live.consultation import calls
-from sparingly.live.statistics.opinion_counts import opinion_counts
-from sparingly.live.statistics.outlook import outlook
-from sparingly.live.statistics.performance import over_time, statistics
-from sparingly.live.statistics.ticket_counts import TicketCounts
-from sparingly.live.store.journal import vector
-from sparingly.live.store.store import Store
-from sparingly.live.store.tables import journal, payloads, tickets
-from sparingly.live.store.tables import observations as kept
 from sparingly.strategies.forecast import Forecast
 
 
@@ -89,7 +90,7 @@ class AgentQueries:
 
     def calls(self, ticket_id: str) -> list[ExpertCall]:
         with self._reading() as connection:
-            return calls.of_ticket(connection, ticket_lifecycle.find(connection, ticket_id).seq, self._settings)
+            return expert_calls.of_ticket(connection, ticket_lifecycle.find(connection, ticket_id).seq, self._settings)
 
     def wait(self, ticket_id: str, timeout: float | None, while_: Sequence[str]) -> Entry:
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -129,8 +130,8 @@ class AgentQueries:
             events = connection.execute(happened).all()
             wanted = tickets.c.seq.in_({event.ticket for event in events})
             rows = {row.seq: entry_of(row, settings, game) for row in connection.execute(select(tickets).where(wanted))}
-        told = (_event_of(event, settings.classes) for event in events)
-        return [(int(event.seq), one, rows.get(event.ticket)) for event, one in zip(events, told, strict=True)]
+        described = (_event_of(event, settings.classes) for event in events)
+        return [(int(event.seq), one, rows.get(event.ticket)) for event, one in zip(events, described, strict=True)]
 
     def recent(self, limit: int) -> list[Entry]:
         with self._reading() as connection:
@@ -191,7 +192,7 @@ class AgentQueries:
     def stats(self) -> Statistics:
         with self._reading() as connection:
             self._ticket_counts.update(connection)
-            called = calls.bill(connection) if self._settings.experts else {}
+            called = expert_calls.bill(connection) if self._settings.experts else {}
             beside = opinion_counts(connection, self._settings.game)
         for name, price in beside.bill.items():
             called[name] = called.get(name, 0.0) + price

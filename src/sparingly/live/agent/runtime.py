@@ -18,25 +18,26 @@ from sparingly.encoders import EncodingError, TextEncoder
 from sparingly.encoders.encoding_errors import MissingEncoderError
 from sparingly.encoders.text_encoders import kept_encoder
 from sparingly.learning.determinism import one_thread
-from sparingly.live.agent import observations, teaching, ticket_lifecycle
-from sparingly.live.agent.agent_settings import AgentSettings, checked_training, try_strategy
+from sparingly.live.agent import observations
+from sparingly.live.agent.agent_settings import AgentSettings, checked_training
 from sparingly.live.agent.batching import BatchingQueue, TurnLock
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError
 from sparingly.live.agent.features import Schema, Vector
 from sparingly.live.agent.observations import Observation, ObserveCall
 from sparingly.live.agent.pacing import Spending
 from sparingly.live.agent.queries import AgentQueries
-from sparingly.live.agent.ticket_records import CONSULTING, Label, Statistics, Ticket
-from sparingly.live.consultation.heard_answers import hear_person
 from sparingly.live.model.exported_model import write_model
 from sparingly.live.quality import team_quality
 from sparingly.live.quality.quality_queries import QualityQueries
 from sparingly.live.store import audit_outbox, erasure
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.store import Store
-from sparingly.live.training import added_classes, changed_costs, held_tickets
+from sparingly.live.tickets import held_tickets, ticket_lifecycle
+from sparingly.live.tickets.ticket_records import CONSULTING, Statistics, Ticket
+from sparingly.live.training import added_classes
 from sparingly.live.training.background import choose_decider
 from sparingly.live.training.decider import Decider
+from sparingly.live.training.strategy_maker import try_strategy
 from sparingly.strategies.strategy import Strategy
 
 log = logging.getLogger(__name__)
@@ -80,7 +81,7 @@ class AgentRuntime:
     ) -> None:
         self.store = store
         self._given_encoder = encoder
-        self._instance = instance
+        self.instance = instance
         self.clock = clock
         self.lock = TurnLock(busy_timeout)
         self._closed: str | None = None
@@ -157,13 +158,13 @@ class AgentRuntime:
     def decider(self) -> Decider:
         """Who decides; made when it is first needed, since its shape may come with the first observation."""
         if self._decider is None:
-            self._decider = choose_decider(self.store, self._instance, self._training, self.lock)
+            self._decider = choose_decider(self.store, self.instance, self._training, self.lock)
         return self._decider
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that reads."""
-        self._check_open()
+        self.check_open()
         with self.store.reading() as connection:
             added_classes.refresh(connection, self.store)
             yield connection
@@ -172,7 +173,7 @@ class AgentRuntime:
     def writing(self) -> Iterator[Connection]:
         """A transaction that writes, one at a time."""
         with self.lock:
-            self._check_open()
+            self.check_open()
             with self.store.writing() as connection:
                 self._refresh_classes(connection)
                 yield connection
@@ -191,7 +192,7 @@ class AgentRuntime:
     ) -> T | None:
         """Write what a rule makes of a ticket's row, if anything, and learn from it; `then` is in the transaction."""
         with self.lock:
-            self._check_open()
+            self.check_open()
             now = self.clock()
             with self.store.writing() as connection:
                 self._refresh_classes(connection)
@@ -210,117 +211,6 @@ class AgentRuntime:
             if change is not None:
                 self.learn_upto(head)
             return result
-
-    def teach(
-        self, block: Sequence[Any], labels: Any, ids: Sequence[Any] | None = None, audit: AuditLine | None = None
-    ) -> int:
-        """Learn labels that are known already, with one training; returns how many were new."""
-        with self.lock:
-            self._check_open()
-            numbers = teaching.class_numbers(self.store.settings.classes, labels, len(block))
-            if not numbers:
-                return 0
-            self._complete_schema(block)
-            settings = self.store.settings
-            known = teaching.known_labels(settings.schema.read_all(block, self._encoder()), numbers, ids)
-            teaching.check_teachable(settings, self._instance, known[0])
-            with self.store.writing() as connection:
-                new = teaching.not_taught_yet(connection, known)
-                head = self.store.head(connection) + 1
-                if new:
-                    teaching.write(connection, head, self.clock(), new)
-                    if audit is not None:
-                        audit_outbox.add(connection, audit, None, self.clock())
-            self.has_audit_lines |= audit is not None
-            if new:
-                self.learn_upto(head)
-            return len(new)
-
-    def answer(
-        self,
-        ticket_id: str,
-        label: Any,
-        expert: str | None,
-        overrule: bool,
-        new_class: bool,
-        audit: AuditLine | None,
-    ) -> None:
-        """Write an answer, with the class that it names if that may be new, in one transaction, and learn from it."""
-        if not overrule and team_quality.take_opinion(self, ticket_id, label, expert, audit):
-            return
-        is_new = new_class and added_classes.unknown(self.store.settings, label)
-        may_be_wrong = self.store.settings.game.noisy_experts and not (is_new or overrule)
-        if may_be_wrong and hear_person(self, ticket_id, label, expert, audit):
-            return
-        grown: list[AgentSettings] = []
-
-        def rule(connection: Connection, row: Any, now: float) -> ticket_lifecycle.Change | None:
-            settings = self.store.settings
-            if new_class and added_classes.unknown(settings, label):
-                settings = added_classes.write(connection, self.store, label, None, expert, now)
-                grown.append(settings)
-                row = ticket_lifecycle.find(connection, ticket_id)
-            said = ticket_lifecycle.meaning(settings.game, settings.classes, row.action, label)
-            return ticket_lifecycle.answered(connection, row, said, expert, now, overrule)
-
-        with self.lock:
-            if new_class and added_classes.unknown(self.store.settings, label):
-                added_classes.check_grows(self.store.settings, self._instance, label)
-            self.change(ticket_id, rule, audit)
-            for settings in grown:
-                self.store.settings = settings
-
-    def add_class(self, label: Label, cost: float | None, expert: str | None, audit: AuditLine | None) -> None:
-        """Take on a class that was not known before."""
-        with self.lock:
-            self._check_open()
-            added_classes.check_grows(self.store.settings, self._instance, label, cost)
-            now = self.clock()
-            with self.writing() as connection:
-                settings = added_classes.write(connection, self.store, label, cost, expert, now)
-                if audit is not None:
-                    audit_outbox.add(connection, audit, None, now)
-                head = self.store.head(connection)
-            self.store.settings = settings
-            self.has_audit_lines |= audit is not None
-            if settings.shape is not None:
-                self.learn_upto(head)
-
-    def set_costs(self, costs: Any, query_cost: float | None, who: str | None, audit: AuditLine | None) -> None:
-        """Go on with other costs."""
-        with self.lock:
-            self._check_open()
-            with self.writing() as connection:
-                before = self.store.settings
-                game = changed_costs.changed_game(before, costs, query_cost)
-                if game == before.game:
-                    return
-                changed_costs.check_takes(before, self._instance, game)
-                settings = changed_costs.write(connection, self.store, game, who, self.clock())
-                if audit is not None:
-                    audit_outbox.add(connection, audit, None, self.clock())
-                head = self.store.head(connection)
-            self.store.settings = settings
-            self.has_audit_lines |= audit is not None
-            if settings.shape is not None:
-                self.learn_upto(head)
-
-    def erase(self, ticket_ids: Sequence[str], audit: AuditLine | None) -> None:
-        """Erase what tickets show of a person, unlearn it, and overwrite it on disk."""
-        with self.lock:
-            self._check_open()
-            now = self.clock()
-            with self.store.writing() as connection:
-                rows = [ticket_lifecycle.find(connection, ticket_id) for ticket_id in ticket_ids]
-                head = self.store.head(connection)
-                last = erasure.erase(connection, rows, head, now)
-                if audit is not None:
-                    for row in rows:
-                        audit_outbox.add(connection, audit, row.id, now)
-            self.has_audit_lines |= audit is not None
-            if last > head:
-                self.learn_upto(last)
-        self.store.backend.purge(self.store.engine)
 
     def change_settings(self, now: dict[str, Any], audit: AuditLine | None) -> None:
         """Change settings of the open agent."""
@@ -379,7 +269,7 @@ class AgentRuntime:
         self.announce_held()
 
     def _holds(self, decider: Decider) -> bool:
-        """Whether nothing is announced now, for want of a model."""
+        """Whether nothing is announced now, because there is no model yet."""
         holds = self.store.settings.hold and not decider.strategy.has_learned
         self._may_hold |= holds
         return holds
@@ -389,7 +279,7 @@ class AgentRuntime:
         if not self._may_hold or self._decider is None:
             return
         with self.lock:
-            self._check_open()
+            self.check_open()
             for _ in range(most):
                 with self.store.writing() as connection:
                     head = self.store.head(connection)
@@ -405,7 +295,7 @@ class AgentRuntime:
 
     def _serve(self, calls: Sequence[ObserveCall]) -> list[list[Ticket] | BaseException]:
         """Decide on and write the observations of several calls in one transaction; an error fails its own call."""
-        self._check_open()
+        self.check_open()
         requests = [self._read(call) for call in calls]
         if not any(isinstance(request, list) and request for request in requests):
             return list(requests)  # type: ignore[arg-type]
@@ -454,8 +344,8 @@ class AgentRuntime:
             call.check_lengths()
             if not len(call):
                 return []
-            self._complete_schema(call.X)
-            return call.read(self.store.settings.schema, self._encoder())
+            self.complete_schema(call.X)
+            return call.read(self.store.settings.schema, self.text_encoder())
         except Exception as error:
             return error
 
@@ -478,7 +368,7 @@ class AgentRuntime:
     def scores(self, block: Sequence[Any]) -> NDArray[np.float64]:
         """How likely each class is held to be for some observations, `[block, class]`."""
         schema = self.store.settings.schema
-        read = schema.read_all(block, self._encoder()) if schema.is_raw else [schema.read(x) for x in block]
+        read = schema.read_all(block, self.text_encoder()) if schema.is_raw else [schema.read(x) for x in block]
         with self.lock, self.reading() as connection:
             self.decider.follow(connection, self.store.head(connection))
             return self.decider.scores(read)
@@ -491,21 +381,21 @@ class AgentRuntime:
             self.decider.follow(connection, self.store.head(connection))
             write_model(path, self.store.settings, self.decider.strategy, format)
 
-    def _complete_schema(self, block: Sequence[Any]) -> None:
+    def complete_schema(self, block: Sequence[Any]) -> None:
         """Learn what an observation is from the first ones, once; later, the words that are new."""
         with self.lock:
-            self._check_open()
+            self.check_open()
             settings = self.store.settings
             schema = settings.schema.complete(block, self._given_encoder or settings.encoder)
             if schema is settings.schema or schema == settings.schema:
                 return
-            schema.read_all(block if schema.is_raw else block[:1], self._encoder(schema))
+            schema.read_all(block if schema.is_raw else block[:1], self.text_encoder(schema))
             if settings.shape is None:
-                try_strategy(settings.with_schema(schema), self._instance)
+                try_strategy(settings.with_schema(schema), self.instance)
             with self.store.writing() as connection:
                 self.store.complete_schema(connection, block, self._given_encoder)
 
-    def _encoder(self, schema: Schema | None = None) -> TextEncoder | None:
+    def text_encoder(self, schema: Schema | None = None) -> TextEncoder | None:
         """The text encoder of the agent's observations; None if they have no texts."""
         table = (schema or self.store.settings.schema).table
         if table is None or table.encoder is None:
@@ -526,7 +416,8 @@ class AgentRuntime:
             except EncodingError as error:
                 raise StoreError(f"{self.store.backend.name}: {error}") from error
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Refuse what is asked of an agent that is closed."""
         if self._closed is not None:
             raise StoreError(f"the agent on {self.store.backend.name} is closed: {self._closed}")
 

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, select
 
-from sparingly.live.agent.agent_settings import AgentSettings, maker
+from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError, ConflictError, shortened
 from sparingly.live.agent.features import Vector
 from sparingly.live.agent.observations import checked_id
-from sparingly.live.agent.ticket_records import Label
 from sparingly.live.store import journal
 from sparingly.live.store.journal import bulk_insert
 from sparingly.live.store.tables import taught
+from sparingly.live.tickets.ticket_records import Label
+from sparingly.live.training.strategy_maker import maker
 from sparingly.strategies.strategy import Strategy
 
 
@@ -86,11 +87,11 @@ def not_taught_yet(connection: Connection, rows: Sequence[KnownLabel]) -> list[K
 def write(connection: Connection, seq: int, now: float, rows: Sequence[KnownLabel]) -> None:
     """Append the event, and what it teaches."""
     journal.append(connection, [{"seq": seq, "at": now, "kind": journal.TAUGHT, "ticket": seq}])
-    told = [
+    taught_rows = [
         {"event": seq, "place": i, "id": row.id, "label": row.label, "x": row.x.astype("<f4").tobytes()}
         for i, row in enumerate(rows)
     ]
-    bulk_insert(connection, taught, told)
+    bulk_insert(connection, taught, taught_rows)
 
 
 def check_teachable(settings: AgentSettings, instance: Strategy | None, row: KnownLabel) -> None:

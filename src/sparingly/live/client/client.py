@@ -23,10 +23,10 @@ except ImportError:
 
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.features import rows
-from sparingly.live.agent.ticket_records import Entry, Question, Statistics, Ticket
 from sparingly.live.client import wire_format
 from sparingly.live.client.wire_format import Call, UnavailableError
 from sparingly.live.quality.quality_records import PersonQuality
+from sparingly.live.tickets.ticket_records import Entry, Question, Statistics, Ticket
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ class Client:
 
     def wait(self, ticket_id: str, timeout: float | None = None) -> Entry:
         """One ticket once nobody is asked about it any more, or as it stands when the time is over."""
-        polls = wire_format.Polls(timeout)
+        polls = wire_format.PollingSchedule(timeout)
         while polls.goes_on(entry := self.ticket(ticket_id)):
             time.sleep(polls.pause())
         return entry
@@ -140,7 +140,7 @@ class Client:
         return self._do(wire_format.statistics(self.agent))
 
     def people(self) -> list[PersonQuality]:
-        """How often each expert is right, how fast and how dear."""
+        """How often each expert is right, how fast, and what they cost."""
         return self._do(wire_format.people(self.agent))
 
     def adjudicate(self, ticket_id: str, label: Any) -> None:
@@ -175,11 +175,11 @@ class Client:
         self._do(wire_format.set_costs(self.agent, costs, query_cost, self.classes))
 
     def webhooks(self) -> list[dict[str, Any]]:
-        """The agent's webhooks, without their secrets, and how their messages fare; the token must be an admin's."""
+        """The agent's webhooks, without secrets, and the state of their messages; the token must be an admin's."""
         return self._do(wire_format.webhooks(self.agent))
 
     def add_webhook(self, url: str, events: Sequence[str] | None = None) -> dict[str, Any]:
-        """Tell an address what happens to tickets; `["secret"]`, which signs the messages, is told this once."""
+        """Send messages of what happens to tickets; `["secret"]`, which signs them, is shown only once."""
         return self._do(wire_format.add_webhook(self.agent, url, events))
 
     def remove_webhook(self, webhook_id: str) -> None:
@@ -247,7 +247,7 @@ class AsyncClient:
         return await self._do(wire_format.ticket(self.agent, ticket_id))
 
     async def wait(self, ticket_id: str, timeout: float | None = None) -> Entry:
-        polls = wire_format.Polls(timeout)
+        polls = wire_format.PollingSchedule(timeout)
         while polls.goes_on(entry := await self.ticket(ticket_id)):
             await asyncio.sleep(polls.pause())
         return entry

@@ -14,7 +14,6 @@ from typing import Any
 from sparingly.experts import CallLimits, Expert, RecordedExpert
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError, ConflictError
-from sparingly.live.agent.ticket_records import Statistics
 from sparingly.live.client.client import Client
 from sparingly.live.client.simulation import NAMES, SimulatedStream
 from sparingly.live.quality.quality_records import PersonQuality
@@ -23,6 +22,7 @@ from sparingly.live.service.auth.tokens import ADMIN, EXPERT
 from sparingly.live.service.server import Server, address, configured, listen
 from sparingly.live.service.service import Service
 from sparingly.live.service.service_limits import ServiceLimits
+from sparingly.live.tickets.ticket_records import Statistics
 
 AGENT, HUMAN = "day", "human"
 CENT = 0.005
@@ -246,8 +246,8 @@ def _settle(agent: Agent, day: _Day, deadline: float) -> None:
             if one.state == "admin" or _nobody_is_left(agent):
                 agent.adjudicate(one.ticket, day.truth[one.ticket], expert="admin")
         if not waiting:
-            told = agent.stats()
-            if not told.open and not told.consulting:
+            statistics = agent.stats()
+            if not statistics.open and not statistics.consulting:
                 return
         time.sleep(0.5)
 
@@ -261,10 +261,10 @@ def _result(
     agent: Agent, stream: SimulatedStream, names: Sequence[str], team: SimulatedTeam, seconds: float
 ) -> SimulatedDayResult:
     truth: Mapping[str, Any] = dict(zip(names, (one.label for one in stream.examples), strict=True))
-    told, people = agent.stats(), agent.people()
-    while (now := agent.stats()) != told:  # a call that was under way has come back meanwhile
-        told, people = now, agent.people()
+    statistics, people = agent.stats(), agent.people()
+    while (now := agent.stats()) != statistics:  # a call that was under way has come back meanwhile
+        statistics, people = now, agent.people()
     history = agent.history()
     right = sum((one.label if one.label is not None else one.prediction) == truth[one.id] for one in history)
-    unanswered = team.person_price * (told.open + told.skipped + told.unknown)
-    return SimulatedDayResult(told, people, unanswered, right, seconds)
+    unanswered = team.person_price * (statistics.open + statistics.skipped + statistics.unknown)
+    return SimulatedDayResult(statistics, people, unanswered, right, seconds)

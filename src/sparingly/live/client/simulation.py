@@ -18,9 +18,9 @@ import numpy as np
 
 from sparingly.games.costs import cost_records, read_costs
 from sparingly.live.agent.errors import AgentError, ConflictError
-from sparingly.live.agent.ticket_records import Question
 from sparingly.live.client.client import Client
 from sparingly.live.client.wire_format import refusal
+from sparingly.live.tickets.ticket_records import Question
 
 NAMES = ("Ada", "Ben", "Chloe", "Dmitri", "Esra", "Femi", "Greta", "Hugo", "Ines", "Jun")
 

@@ -51,15 +51,15 @@ def verify(
     `headers` are those of the request, `body` its bytes as they came. A message may come more than once, always with
     the same `webhook-id`: a receiver keeps the ids that it has seen.
     """
-    told = {name.lower(): value for name, value in headers.items()}
-    message_id, stamp, given = (told.get(f"webhook-{name}", "") for name in ("id", "timestamp", "signature"))
+    received = {name.lower(): value for name, value in headers.items()}
+    message_id, stamp, given = (received.get(f"webhook-{name}", "") for name in ("id", "timestamp", "signature"))
     if not (message_id and given and stamp.isascii() and stamp.isdigit()):
         raise SignatureError("the message has no webhook-id, webhook-timestamp and webhook-signature")
     if abs((time.time() if now is None else now) - int(stamp)) > tolerance:
         raise SignatureError(f"the message was signed at {stamp}, more than {tolerance:g} seconds from now")
     expected = _signature(secret, message_id, stamp, body)
     versions = (one.partition(",") for one in given.split())
-    if not any(v == "v1" and hmac.compare_digest(told.encode(), expected.encode()) for v, _, told in versions):
+    if not any(v == "v1" and hmac.compare_digest(sent.encode(), expected.encode()) for v, _, sent in versions):
         raise SignatureError("the signature does not fit the body")
 
 

@@ -20,7 +20,8 @@ from sparingly.encoders.fields import missing
 from sparingly.encoders.pictures import is_picture, picture_bytes
 from sparingly.games.costs import read_costs
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError, UnknownTicketError
-from sparingly.live.agent.ticket_records import (
+from sparingly.live.quality.quality_records import PersonQuality
+from sparingly.live.tickets.ticket_records import (
     CONSULTING,
     HELD,
     OPEN,
@@ -33,7 +34,6 @@ from sparingly.live.agent.ticket_records import (
     Ticket,
     checked_payload,
 )
-from sparingly.live.quality.quality_records import PersonQuality
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class Call(Generic[T]):
         return None if self.body is None else json.dumps(self.body).encode()
 
 
-class Polls:
+class PollingSchedule:
     """When to look at a ticket again: soon at first, then ever more seldom, until nobody is asked or time is over."""
 
     def __init__(self, timeout: float | None) -> None:
@@ -116,8 +116,8 @@ def teach(agent: str, X: Sequence[Any], labels: Sequence[Any], ids: Sequence[Any
 
 
 def _observation(x: Any, own_id: Any) -> dict[str, Any]:
-    told = {"text": x} if isinstance(x, str) else _image(x) if is_picture(x) else {"features": plain(x)}
-    return {**told, "id": uuid.uuid4().hex if own_id is None else own_id}
+    observation = {"text": x} if isinstance(x, str) else _image(x) if is_picture(x) else {"features": plain(x)}
+    return {**observation, "id": uuid.uuid4().hex if own_id is None else own_id}
 
 
 def _image(x: Any) -> dict[str, Any]:
@@ -186,8 +186,8 @@ def statistics(agent: str) -> Call[Statistics]:
 
 
 def _statistics(reply: Mapping[str, Any]) -> Statistics:
-    told = reply.get("outlook")
-    return Statistics(**{**reply, "outlook": None if told is None else Outlook(**told)})
+    outlook = reply.get("outlook")
+    return Statistics(**{**reply, "outlook": None if outlook is None else Outlook(**outlook)})
 
 
 def history(agent: str, after: str | None) -> Call[tuple[list[Entry], str | None]]:

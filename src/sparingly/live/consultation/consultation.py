@@ -15,8 +15,8 @@ from sqlalchemy import Connection
 from sparingly.experts import ExpertReply, MachineExpert
 from sparingly.experts.machine_expert import INTERRUPTED, OVER_BUDGET
 from sparingly.live.agent.errors import AgentError, StoreError
-from sparingly.live.consultation import calls
-from sparingly.live.consultation.calls import CALLED, DUE, NOT_NEEDED, PendingCall
+from sparingly.live.consultation import expert_calls
+from sparingly.live.consultation.expert_calls import CALLED, DUE, NOT_NEEDED, PendingCall
 from sparingly.live.consultation.heard_answers import hear_calls
 
 if TYPE_CHECKING:
@@ -213,9 +213,9 @@ class Consultation:
         now = self._runtime.clock()
         if self._is_shared:
             mine = [call for desk in self._desks.values() for call in desk.under_way.values()]
-            calls.renew(connection, mine, now + UNDER_WAY_SECONDS)
+            expert_calls.renew(connection, mine, now + UNDER_WAY_SECONDS)
         lost, again = [], []
-        for row in calls.cut_off(connection, now if self._is_shared else None):
+        for row in expert_calls.cut_off(connection, now if self._is_shared else None):
             desk = self._desks.get(row.expert)
             if desk is None:
                 continue
@@ -223,7 +223,7 @@ class Consultation:
                 again.append(row)
             else:
                 lost.append((row, desk.machine.silent(INTERRUPTED, "the process that called it ended meanwhile")))
-        calls.mark(connection, again, state=DUE, until=None)
+        expert_calls.mark(connection, again, state=DUE, until=None)
         return lost
 
     def _claim(self, connection: Connection) -> tuple[list[PendingCall], list[tuple[Any, ExpertReply]]]:
@@ -235,10 +235,10 @@ class Consultation:
         for name, desk in self._desks.items():
             if desk.free < 1:
                 continue
-            rows = calls.to_come(connection, name, desk.free)
-            wanted = [row for row in rows if calls.is_waited_for(row, settings)]
-            skipped = [row for row in rows if not calls.is_waited_for(row, settings)]
-            calls.mark(connection, skipped, state=NOT_NEEDED, price=0.0, closed=now)
+            rows = expert_calls.to_come(connection, name, desk.free)
+            wanted = [row for row in rows if expert_calls.is_waited_for(row, settings)]
+            skipped = [row for row in rows if not expert_calls.is_waited_for(row, settings)]
+            expert_calls.mark(connection, skipped, state=NOT_NEEDED, price=0.0, closed=now)
             self._has_skipped |= bool(skipped)
             affordable = self._affordable(connection, desk, now) if wanted else 0
             over_budget += [
@@ -247,27 +247,29 @@ class Consultation:
             ]
             wanted = wanted[:affordable]
             made = wanted[: desk.pace.take(len(wanted), time.monotonic())]
-            calls.mark(connection, made, state=CALLED, until=now + UNDER_WAY_SECONDS)
+            expert_calls.mark(connection, made, state=CALLED, until=now + UNDER_WAY_SECONDS)
             claimed += made
-        return calls.read(connection, claimed, settings) if claimed else [], over_budget
+        return expert_calls.read(connection, claimed, settings) if claimed else [], over_budget
 
     def _affordable(self, connection: Connection, desk: _Desk, now: float) -> int:
         """How many more calls the money of a day allows, those under way counted as they are expected to cost."""
         most, price = desk.machine.limits.cost_per_day, desk.machine.expert.price
         if most is None:
             return desk.free
-        left = most - calls.spent(connection, desk.machine.name, now) - price * len(desk.under_way)
+        left = most - expert_calls.spent(connection, desk.machine.name, now) - price * len(desk.under_way)
         return max(0, int(left / price + 1e-9)) if price > 0 else (desk.free if left > 0 else 0)
 
 
 def check_machines(settings: AgentSettings, machines: Sequence[MachineExpert]) -> None:
     """The experts that are given are the agent's own, and are machines there, too."""
-    told = settings.machine_prices
+    prices = settings.machine_prices
     for one in machines:
-        if one.name not in told:
-            raise AgentError(f"{one.name!r} is no expert that this agent calls: there is {', '.join(told) or 'none'}")
-        if one.expert.price != told[one.name]:
-            raise AgentError(f"the price of {one.name} is {told[one.name]:g} for this agent, not {one.expert.price:g}")
+        if one.name not in prices:
+            raise AgentError(f"{one.name!r} is no expert that this agent calls: there is {', '.join(prices) or 'none'}")
+        if one.expert.price != prices[one.name]:
+            raise AgentError(
+                f"the price of {one.name} is {prices[one.name]:g} for this agent, not {one.expert.price:g}"
+            )
 
 
 def started_consultation(runtime: AgentRuntime, machines: Sequence[MachineExpert]) -> Consultation:

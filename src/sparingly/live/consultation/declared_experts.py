@@ -9,7 +9,7 @@ from sparingly.experts import Expert, MachineExpert, Person
 from sparingly.games import Game, label_efficient
 from sparingly.games.costs import read_costs
 from sparingly.live.agent.errors import AgentError, shortened
-from sparingly.live.agent.ticket_records import Label
+from sparingly.live.tickets.ticket_records import Label
 
 
 def game_with(

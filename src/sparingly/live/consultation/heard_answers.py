@@ -13,19 +13,19 @@ from sqlalchemy import BindParameter, Connection, bindparam, func, insert, selec
 
 from sparingly.experts import ExpertReply
 from sparingly.experts.machine_expert import ANSWERED as REPLIED
-from sparingly.live.agent import observations, ticket_lifecycle
+from sparingly.live.agent import observations
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import ConflictError
 from sparingly.live.agent.observations import Observation
 from sparingly.live.agent.pacing import QuestionAllowance
-from sparingly.live.agent.ticket_records import ANNOUNCED, CONSULTING, HELD, OPEN
-from sparingly.live.consultation import calls
+from sparingly.live.consultation import expert_calls
 from sparingly.live.store import audit_outbox, journal
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.journal import vector
-from sparingly.live.store.tables import calls as call_table
+from sparingly.live.store.tables import calls, tickets
 from sparingly.live.store.tables import observations as features
-from sparingly.live.store.tables import tickets
+from sparingly.live.tickets import ticket_lifecycle
+from sparingly.live.tickets.ticket_records import ANNOUNCED, CONSULTING, HELD, OPEN
 
 if TYPE_CHECKING:
     from sparingly.live.agent.runtime import AgentRuntime
@@ -91,7 +91,7 @@ class Hearing:
         """The replies, about a ticket each, that were not taken before, with what the database has of their tickets."""
         numbers = [call.ticket for call, _ in replies]
         rows = {row.seq: row for row in self._connection.execute(_TICKETS, {"numbers": numbers})}
-        asked = calls.of_tickets(self._connection, numbers)
+        asked = expert_calls.of_tickets(self._connection, numbers)
         settings, found = self._settings, []
         for call, reply in replies:
             if any(one.place == call.place and one.closed is not None for one in asked[call.ticket]):
@@ -118,12 +118,12 @@ class Hearing:
             batch = batch[: batch.index(refused) + 1]
         events = []
         for seq, one in enumerate(batch, self.head + 1):
-            kind, told = (journal.HEARD, one.symbol) if one.is_waited_for else (journal.PAID, None)
+            kind, symbol = (journal.HEARD, one.symbol) if one.is_waited_for else (journal.PAID, None)
             event = {"seq": seq, "at": self.now, "ticket": one.row.seq, "action": one.action, "expert": one.call.expert}
-            events.append({**event, "kind": kind, "symbol": told, "label": one.symbol})
+            events.append({**event, "kind": kind, "symbol": symbol, "label": one.symbol})
         journal.append(self._connection, events)
         ended = [(e["seq"] if one.is_waited_for else None, one) for e, one in zip(events, batch, strict=True)]
-        calls.end(self._connection, [(one.call, one.reply, one.symbol, event) for event, one in ended], self.now)
+        expert_calls.end(self._connection, [(one.call, one.reply, one.symbol, event) for event, one in ended], self.now)
         self._write(again)
         self.head += len(batch)
         self._runtime.decider.commit(self.head)
@@ -135,7 +135,7 @@ class Hearing:
         """A machine whose answers are the truth ends the ticket as a person would."""
         connection, settings = self._connection, self._settings
         self.head += 1
-        calls.end(connection, [(one.call, one.reply, one.symbol, None)], self.now)
+        expert_calls.end(connection, [(one.call, one.reply, one.symbol, None)], self.now)
         said = ticket_lifecycle.meaning(settings.game, settings.classes, one.action, one.reply.label)
         change = ticket_lifecycle.answered(connection, one.row, said, one.call.expert, self.now, overrule=True)
         assert change is not None
@@ -181,10 +181,10 @@ class Hearing:
                 self._runtime.spending.asked[row["action"]] += bool(row["asks"])
         due = [row for row in again if row["status"] == CONSULTING]
         later = [{**row, "at": self.now, "place": len(json.loads(row["asked"])) - 1} for row in due]
-        calls.add(self._connection, later, settings)
+        expert_calls.add(self._connection, later, settings)
 
     def _forgo(self, ticket: int) -> None:
-        """The strategy is told that its question was not asked."""
+        """The strategy learns that its question was not asked."""
         self.head += 1
         event = {"seq": self.head, "at": self.now, "kind": journal.NOT_ASKED, "ticket": ticket}
         journal.append(self._connection, [event])
@@ -238,7 +238,7 @@ def _check_person(connection: Connection, settings: AgentSettings, row: Any, exp
     asked = settings.game.expert(row.action)
     if expert is not None and asked is not None and asked.name in settings.people and asked.name != expert:
         raise ConflictError(f"the question of ticket {row.id!r} is for {asked.name}, not for {expert}")
-    said = select(call_table.c.place).where(call_table.c.ticket == row.seq, call_table.c.detail == expert)
+    said = select(calls.c.place).where(calls.c.ticket == row.seq, calls.c.detail == expert)
     if expert is not None and connection.execute(said).first() is not None:
         raise ConflictError(f"{expert} has answered ticket {row.id!r} already: another person is asked now")
 
@@ -254,7 +254,7 @@ def _persons_call(
     asked = settings.game.expert(row.action)
     assert asked is not None
     assert said.label is not None
-    earlier = select(func.count()).select_from(call_table).where(call_table.c.ticket == row.seq)
+    earlier = select(func.count()).select_from(calls).where(calls.c.ticket == row.seq)
     place = int(connection.execute(earlier).scalar_one())
     new = {
         "ticket": row.seq,
@@ -264,5 +264,5 @@ def _persons_call(
         "state": OPEN,
         "at": row.at,
     }
-    connection.execute(insert(call_table), new)
+    connection.execute(insert(calls), new)
     return SimpleNamespace(**new), ExpertReply(settings.classes[said.label], asked.price, REPLIED, expert or "")

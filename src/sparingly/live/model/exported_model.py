@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.encoders.text_encoders import kept_encoder
 from sparingly.learning import state_files
-from sparingly.live.agent.agent_settings import AgentSettings, maker
+from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError, shortened
 from sparingly.live.agent.features import given_encoder, rows
-from sparingly.live.agent.ticket_records import Label
+from sparingly.live.tickets.ticket_records import Label
+from sparingly.live.training.strategy_maker import maker
 from sparingly.strategies.strategy import StateError, Strategy
 
 FORMAT = "sparingly model 1"

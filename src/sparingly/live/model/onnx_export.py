@@ -38,10 +38,10 @@ def write_onnx(path: str | os.PathLike[str], settings: AgentSettings, strategy: 
     graph = OnnxGraph()
     held = _add_strategy(graph, strategy, _add_inputs(graph, settings))
     _add_outputs(graph, settings, held)
-    told = {"classes": json.dumps(list(settings.classes)), "observation": settings.schema.described}
+    properties = {"classes": json.dumps(list(settings.classes)), "observation": settings.schema.described}
     if settings.names is not None:
-        told["fields"] = json.dumps(list(settings.names))
-    replace_whole(path, graph.model(told).SerializeToString())
+        properties["fields"] = json.dumps(list(settings.names))
+    replace_whole(path, graph.model(properties).SerializeToString())
 
 
 def _add_inputs(graph: OnnxGraph, settings: AgentSettings) -> str:

@@ -67,12 +67,12 @@ class OnnxGraph:
     def reshape(self, value: str, *shape: int) -> str:
         return self.add("Reshape", value, self.constant(np.array(shape, dtype=np.int64)))
 
-    def model(self, told: Mapping[str, str]) -> Any:
+    def model(self, properties: Mapping[str, str]) -> Any:
         """The whole, checked, with what it tells about itself."""
         graph = helper.make_graph(self._nodes, "sparingly", self._inputs, self._outputs, self._constants)
         opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
         made = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="sparingly")
-        helper.set_model_props(made, dict(told))
+        helper.set_model_props(made, dict(properties))
         onnx.checker.check_model(made)
         return made
 

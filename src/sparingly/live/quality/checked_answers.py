@@ -27,11 +27,11 @@ from sqlalchemy import (
 )
 
 from sparingly.live.agent.agent_settings import AgentSettings
-from sparingly.live.agent.ticket_records import ANSWERED
 from sparingly.live.quality.careless import evidence, is_careless, model_evidence
 from sparingly.live.quality.disagreements import KNOWN, SETTLED, SHARE, WORTH, sole_answers
 from sparingly.live.quality.quality_checks import THIRD
 from sparingly.live.store.tables import calls, disagreements, opinions, team, tickets
+from sparingly.live.tickets.ticket_records import ANSWERED
 
 LAST = 300
 """So many answers of a person, the last ones, are held against what the model held likely."""

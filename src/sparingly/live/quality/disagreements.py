@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, insert, select, update
 
-from sparingly.live.agent import ticket_lifecycle
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError, ConflictError, shortened
-from sparingly.live.agent.ticket_records import ANSWERED, Label
 from sparingly.live.quality.quality_checks import ADMIN, THIRD
 from sparingly.live.store import journal
 from sparingly.live.store.tables import disagreements, opinions, tickets
+from sparingly.live.tickets import ticket_lifecycle
+from sparingly.live.tickets.ticket_records import ANSWERED, Label
 
 FIRST, SHARE, WORTH, KNOWN = "first", "share", "worth", "known"
 """Why a person's word of a ticket is kept: it is the first answer, a second one by the share or since it is worth its

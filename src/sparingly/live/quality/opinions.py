@@ -26,8 +26,6 @@ from sqlalchemy import (
 
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import ConflictError
-from sparingly.live.agent.ticket_lifecycle import labelling_action
-from sparingly.live.agent.ticket_records import ANSWERED, PLANTED
 from sparingly.live.quality.careless import chance_wrong, expected_accuracy
 from sparingly.live.quality.checked_answers import tally_of
 from sparingly.live.quality.disagreements import (
@@ -46,6 +44,8 @@ from sparingly.live.quality.disagreements import (
 )
 from sparingly.live.store import journal
 from sparingly.live.store.tables import opinions, passes, team, tickets
+from sparingly.live.tickets.ticket_lifecycle import labelling_action
+from sparingly.live.tickets.ticket_records import ANSWERED, PLANTED
 
 _OTHERS = opinions.alias("others")
 _TICKET = select(tickets).where(tickets.c.seq == bindparam("number"))
@@ -140,7 +140,7 @@ def _plant_among(
             return
         add_opinion(connection, seq, KNOWN, now, expert=expert)
         one = of_ticket(connection, seq)[-1]
-        # What is told of the reason is that of the question in whose place it comes, so that nothing gives it away.
+        # It shows the reason of the question that it replaces, so that a person cannot recognise it.
         shown = {"why": found[i].why, "numbers": found[i].numbers, "at": found[i].at}
         found[i] = as_ticket(connection, one, shown)
         used.append(seq)

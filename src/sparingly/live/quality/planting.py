@@ -11,12 +11,12 @@ from sparingly.live.agent import observations, teaching
 from sparingly.live.agent.errors import ConflictError
 from sparingly.live.agent.features import digest
 from sparingly.live.agent.observations import Observation, ObserveCall
-from sparingly.live.agent.ticket_lifecycle import labelling_action
-from sparingly.live.agent.ticket_records import PLANTED, payload_row
 from sparingly.live.store import audit_outbox, journal
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.tables import observations as kept
 from sparingly.live.store.tables import payloads, tickets
+from sparingly.live.tickets.ticket_lifecycle import labelling_action
+from sparingly.live.tickets.ticket_records import PLANTED, payload_row
 
 if TYPE_CHECKING:
     from sparingly.live.agent.runtime import AgentRuntime
@@ -91,5 +91,5 @@ def _write(connection: Any, new: Sequence[tuple[Observation, dict[str, Any]]]) -
         for _, row in new
     ]
     journal.append(connection, events)
-    told = [payload_row(row["seq"], item.payload) for item, row in new if item.payload is not None]
-    journal.bulk_insert(connection, payloads, told)
+    shown = [payload_row(row["seq"], item.payload) for item, row in new if item.payload is not None]
+    journal.bulk_insert(connection, payloads, shown)

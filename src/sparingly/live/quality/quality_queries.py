@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, and_, func, select
 
 from sparingly.experts.machine_expert import ANSWERED as REPLIED
-from sparingly.live.agent import ticket_lifecycle
 from sparingly.live.agent.agent_settings import AgentSettings
-from sparingly.live.agent.ticket_records import ANSWERED, PLANTED, Label, read_payload
 from sparingly.live.quality import disagreements as disputes
 from sparingly.live.quality.agreement import Agreement, Rating, agreement
 from sparingly.live.quality.careless import accuracy_by_model
@@ -24,6 +22,8 @@ from sparingly.live.quality.quality_checks import THIRD
 from sparingly.live.quality.quality_records import Disagreement, Opinion, PersonQuality
 from sparingly.live.statistics.performance import wilson
 from sparingly.live.store.tables import calls, disagreements, opinions, payloads, team, tickets
+from sparingly.live.tickets import ticket_lifecycle
+from sparingly.live.tickets.ticket_records import ANSWERED, PLANTED, Label, read_payload
 
 if TYPE_CHECKING:
     from sparingly.live.store.store import Store
@@ -103,13 +103,6 @@ class QualityQueries:
             query = query.where(and_(d.state != SETTLED, tickets.c.status == ANSWERED)).order_by(d.at, d.ticket)
         with self._reading() as connection:
             return [self._disagreement(connection, row) for row in connection.execute(query.limit(limit)).all()]
-
-    def count_disagreements(self) -> int:
-        """How many are to be settled."""
-        waits = and_(disagreements.c.state != SETTLED, tickets.c.status == ANSWERED)
-        both = disagreements.join(tickets, tickets.c.seq == disagreements.c.ticket)
-        with self._reading() as connection:
-            return int(connection.execute(select(func.count()).select_from(both).where(waits)).scalar_one())
 
     def given_by(self, person: str, limit: int) -> list[tuple[str, Label, float]]:
         """What a person said beside the answers that stand: ticket, class, when; the last first."""

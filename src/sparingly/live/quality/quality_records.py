@@ -1,10 +1,10 @@
-"""What an agent tells of its people: how often each is right, how fast and how dear; opinions; disagreements."""
+"""What is known of an agent's people: how often each is right, how fast, at what cost; opinions; disagreements."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparingly.live.agent.ticket_records import Label, Payload, TicketRecord
+from sparingly.live.tickets.ticket_records import Label, Payload, TicketRecord
 
 
 @dataclass(frozen=True, slots=True)

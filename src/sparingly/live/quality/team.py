@@ -6,22 +6,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparingly.live.agent.features import rows
-from sparingly.live.agent.ticket_records import Label
 from sparingly.live.quality import planting, team_quality
 from sparingly.live.quality.agreement import Agreement
 from sparingly.live.quality.quality_checks import QualityChecks
 from sparingly.live.quality.quality_records import Disagreement, Opinion, PersonQuality
 from sparingly.live.store.audit_outbox import AuditLine
+from sparingly.live.tickets.ticket_records import Label
 
 if TYPE_CHECKING:
+    from sparingly.live.agent.changes import AgentChanges
     from sparingly.live.agent.runtime import AgentRuntime
 
 
 class Team:
     """The people of an agent, `agent.team`."""
 
-    def __init__(self, runtime: AgentRuntime) -> None:
+    def __init__(self, runtime: AgentRuntime, changes: AgentChanges) -> None:
         self._runtime = runtime
+        self._changes = changes
 
     @property
     def checks(self) -> QualityChecks:
@@ -44,7 +46,7 @@ class Team:
         team_quality.set_checks(self._runtime, given, audit)
 
     def people(self) -> list[PersonQuality]:
-        """How often each expert is right, how fast and how dear, whoever has answered most first."""
+        """How often each expert is right, how fast, and what they cost; whoever has answered most first."""
         return self._runtime.quality.people(self._runtime.reliability())
 
     def agreement(self) -> Agreement:
@@ -77,7 +79,7 @@ class Team:
         block = rows(X)
         planted = planting.plant(self._runtime, block, labels, ids, payloads, audit)
         if teach:
-            self._runtime.teach(block, labels, [f"planted {one}" for one in planted])
+            self._changes.teach(block, labels, [f"planted {one}" for one in planted])
         return planted
 
     def given_by(self, person: str, limit: int) -> list[tuple[str, Label, float]]:

@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from sparingly.live.agent import ticket_lifecycle
 from sparingly.live.agent.errors import ConflictError
-from sparingly.live.agent.ticket_records import ANSWERED, PLANTED
 from sparingly.live.quality import disagreements, opinions
 from sparingly.live.quality.checked_answers import look_at, mark
 from sparingly.live.store import audit_outbox, erasure
 from sparingly.live.store.audit_outbox import AuditLine
+from sparingly.live.tickets import ticket_lifecycle
+from sparingly.live.tickets.ticket_records import ANSWERED, PLANTED
 
 if TYPE_CHECKING:
     from sparingly.live.agent.runtime import AgentRuntime
 
 LOOK_EVERY = 5
-"""A person is looked at with every so many answers, and with each whose truth comes to be known."""
+"""A person is checked at every so many answers, and at each whose truth becomes known."""
 
 Write = Callable[[Connection, Any, int, float], int]
 """Writes something about a ticket's row after an event, at a time; returns the last event."""
 
 
 def write(runtime: AgentRuntime, ticket_id: str, act: Write, audit: AuditLine | None) -> None:
-    """Do something to the opinions on a ticket in one transaction, look at whom it concerns, and learn from it."""
+    """Change the opinions on a ticket in one transaction, check whether its people are careless, and learn from it."""
     with runtime.lock:
         now = runtime.clock()
         with runtime.writing() as connection:
@@ -126,7 +126,7 @@ def follow(connection: Connection, runtime: AgentRuntime, row: Any, change: Any,
 def look_at_people(
     connection: Connection, runtime: AgentRuntime, ticket: int, now: float, answered_by: str | None = None
 ) -> None:
-    """Look whether someone is careless: whoever has a word in this ticket, or has just answered it."""
+    """Check whether someone is careless: whoever has given an opinion on this ticket, or has just answered it."""
     settings = runtime.store.settings
     said = [one.expert for one in disagreements.of_ticket(connection, ticket) if one.closed is not None]
     names = {name for name in said if name is not None}

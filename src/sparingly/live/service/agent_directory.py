@@ -129,11 +129,11 @@ class Agents:
             raise ConflictError(f"agent {name!r} is archived: it can only be read until an admin unarchives it")
 
     def reveal(self, name: str) -> str:
-        """When a person is told the agent's guess."""
+        """When a person sees the agent's guess."""
         return self.registry.find(name).reveal
 
     def delete(self, name: str, by: Actor) -> bool:
-        """Remove an agent with all it knows; whether it is gone now, or once the process that has it lets go."""
+        """Remove an agent with all it knows; whether it is gone now, or once the process that has it open closes it."""
         with self._lock:
             registered = self.registry.find(name)
             self.registry.mark_deleted(name, by)
@@ -196,7 +196,7 @@ class Agents:
         self.opened[name] = agent
 
     def _close_changed(self) -> None:
-        """Let go of agents that have another name now, are archived or no longer so, or are deleted."""
+        """Close agents that have another name now, were archived or taken from the archive, or are deleted."""
         registered = self.registry.all()
         for name, was in list(self._opened_as.items()):
             now = registered.get(name)

@@ -26,7 +26,7 @@ from sparingly.live.service.service_database import (
 NAME = r"[a-z][a-z0-9_]{0,39}"
 
 REVEAL = ("after", "before", "never")
-"""When a person is told what the agent would have said; `before` may sway the answer."""
+"""When a person sees the agent's guess; `before` may influence the answer."""
 
 ACTIVE, PAUSED, ARCHIVED, DELETED = "active", "paused", "archived", "deleted"
 """A paused agent takes no observations, an archived one can only be read, a deleted one is being removed."""
@@ -128,7 +128,7 @@ class AgentRegistry:
         self.read_at = -STALE
 
     def set_reveal(self, name: str, reveal: str, by: Actor) -> None:
-        """When a person is told the agent's guess."""
+        """When a person sees the agent's guess."""
         check_reveal(reveal)
         with self._database.locked() as connection:
             _existing(connection, name)
@@ -171,7 +171,7 @@ class AgentRegistry:
         self.read_at = -STALE
 
     def forget(self, name: str) -> None:
-        """Take a deleted agent from the list, and with it what Label Studio told of it, and its webhooks."""
+        """Take a deleted agent from the list, and with it its connection to Label Studio, and its webhooks."""
         with self._database.locked() as connection:
             file = select(agents.c.file).where(agents.c.name == name).scalar_subquery()
             own = select(webhooks.c.id).where(webhooks.c.agent == file)

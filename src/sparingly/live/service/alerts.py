@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sparingly.live.agent.agent_settings import QuestionLimits
-from sparingly.live.agent.ticket_records import Statistics
 from sparingly.live.quality.quality_records import PersonQuality
 from sparingly.live.service.agent_registry import ACTIVE, ARCHIVED, PAUSED
+from sparingly.live.tickets.ticket_records import Statistics
 
 LATE = 3600.0
 """Seconds that a question may wait before it is an alert."""
@@ -33,7 +33,7 @@ class Alert:
 def alerts_of(
     state: str,
     limits: QuestionLimits,
-    told: Statistics,
+    statistics: Statistics,
     oldest: float | None,
     now: float,
     noticed: Sequence[tuple[float, str | None]] = (),
@@ -45,8 +45,8 @@ def alerts_of(
     >>> nothing = Statistics(**{f.name: 0 for f in fields(Statistics)})
     >>> [alert.text for alert in alerts_of("active", QuestionLimits(), nothing, None, 7200.0, [(0.0, "gpt")])]
     ['gpt has become worse, as was noticed 2 hours ago: its answers count for less until they are right again.']
-    >>> told = Statistics(**{f.name: 0 for f in fields(Statistics)} | {"questions": 95, "open": 1})
-    >>> for alert in alerts_of("paused", QuestionLimits(total=100), told, 0.0, 7200.0):
+    >>> statistics = Statistics(**{f.name: 0 for f in fields(Statistics)} | {"questions": 95, "open": 1})
+    >>> for alert in alerts_of("paused", QuestionLimits(total=100), statistics, 0.0, 7200.0):
     ...     print(alert.kind, "-", alert.text)
     state - The agent is paused: it takes no observations.
     late - The oldest of 1 open question has waited for 2 hours.
@@ -56,16 +56,16 @@ def alerts_of(
     if state != ACTIVE:
         yield Alert("state", f"The agent is {state}: {words.get(state, 'it cannot be used')}.")
     if oldest is not None and now - oldest >= LATE:
-        questions = "question has" if told.open == 1 else "questions has"
-        yield Alert("late", f"The oldest of {told.open} open {questions} waited for {_duration(now - oldest)}.")
-    if limits.open is not None and told.open >= limits.open:
+        questions = "question has" if statistics.open == 1 else "questions has"
+        yield Alert("late", f"The oldest of {statistics.open} open {questions} waited for {_duration(now - oldest)}.")
+    if limits.open is not None and statistics.open >= limits.open:
         yield Alert(
-            "full", f"{told.open} questions are open, as many as may be: it asks no more until some are answered."
+            "full", f"{statistics.open} questions are open, as many as may be: it asks no more until some are answered."
         )
-    if limits.total is not None and told.questions >= NEARLY * limits.total:
-        yield Alert("budget", f"{told.questions} of {limits.total} questions are spent.")
-    if limits.cost is not None and told.questions_cost >= NEARLY * limits.cost:
-        yield Alert("budget", f"Questions have cost {told.questions_cost:g} of {limits.cost:g}.")
+    if limits.total is not None and statistics.questions >= NEARLY * limits.total:
+        yield Alert("budget", f"{statistics.questions} of {limits.total} questions are spent.")
+    if limits.cost is not None and statistics.questions_cost >= NEARLY * limits.cost:
+        yield Alert("budget", f"Questions have cost {statistics.questions_cost:g} of {limits.cost:g}.")
     for at, expert in noticed:
         if now - at < NEWS and expert is None:
             yield Alert(
@@ -75,9 +75,9 @@ def alerts_of(
             yield Alert("expert", f"{expert} has become worse, as was noticed {_duration(now - at)} ago: {_TRUSTED}.")
     for one in people:
         yield from _about(one)
-    if told.disagreements:
-        what = "disagreement waits" if told.disagreements == 1 else "disagreements wait"
-        yield Alert("disagreements", f"{told.disagreements} {what} to be settled.")
+    if statistics.disagreements:
+        what = "disagreement waits" if statistics.disagreements == 1 else "disagreements wait"
+        yield Alert("disagreements", f"{statistics.disagreements} {what} to be settled.")
 
 
 _FORGOTTEN = "labels that no longer hold are forgotten, and it asks more for a while"

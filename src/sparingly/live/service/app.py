@@ -78,7 +78,7 @@ def create_app(
 
 
 class _Static(StaticFiles):
-    """The page's own script and style: looked at again by the browser each time, sent only when changed."""
+    """The page's own script and style: revalidated by the browser each time, sent only when changed."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Any:
         response = super().file_response(*args, **kwargs)

@@ -91,7 +91,7 @@ class Audit:
         dialect: Any = postgresql if self._database.is_postgres else sqlite
         rows = []
         for line in lines:
-            told = {key: value for key, value in line.items() if key not in ("seq", "id")}
-            rows.append({**told, "agent": name, "source": line["id"]})
+            copied = {key: value for key, value in line.items() if key not in ("seq", "id")}
+            rows.append({**copied, "agent": name, "source": line["id"]})
         with self._database.writing() as connection:
             connection.execute(dialect.insert(audit).on_conflict_do_nothing(index_elements=["source"]), rows)

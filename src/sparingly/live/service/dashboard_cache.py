@@ -1,4 +1,4 @@
-"""What the dashboard shows of an agent, computed at most as often as the machine can bear."""
+"""The dashboard's cache: what is shown of an agent, computed the less often the longer it takes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sparingly.live.agent.agent import Agent
-from sparingly.live.agent.ticket_records import Entry, Statistics
 from sparingly.live.quality.quality_records import PersonQuality
 from sparingly.live.service.agent_directory import Agents
 from sparingly.live.service.alerts import Alert, alerts_of
 from sparingly.live.service.page.plain_reasons import plain_reason
+from sparingly.live.tickets.ticket_records import Entry, Statistics
 
 SHARE, LONGEST = 4.0, 10.0
-"""A board that took long to compute is shown again for this many times as long, and so many seconds at most."""
+"""A dashboard is cached for this many times as long as it took to compute, and so many seconds at most."""
 
 
 @dataclass
@@ -27,8 +27,8 @@ class _Kept:
 
 def recent_out(entry: Entry) -> dict[str, Any]:
     """A ticket as pages list it: with a reason for people, without the probabilities of all classes."""
-    told = {name: value for name, value in dict(entry).items() if name != "probabilities"}
-    return {**told, "reason": plain_reason(entry.why, entry.asks, entry.probabilities, entry.numbers)}
+    shown = {name: value for name, value in dict(entry).items() if name != "probabilities"}
+    return {**shown, "reason": plain_reason(entry.why, entry.asks, entry.probabilities, entry.numbers)}
 
 
 class DashboardCache:
@@ -52,11 +52,11 @@ class DashboardCache:
         agent = self._agents.get(name)
 
         def draw() -> dict[str, Any]:
-            told = agent.stats()
+            statistics = agent.stats()
             return {
                 "events": agent.count_events(),
-                "statistics": dict(told),
-                "alerts": [asdict(alert) for alert in self._alerts(name, agent, told)],
+                "statistics": dict(statistics),
+                "alerts": [asdict(alert) for alert in self._alerts(name, agent, statistics)],
                 "over_time": [dict(point) for point in agent.over_time(60)],
                 "experts": [dict(one) for one in agent.experts()],
                 "recent": [recent_out(entry) for entry in agent.recent(12)],
@@ -68,14 +68,14 @@ class DashboardCache:
     def alerts(self, name: str) -> list[Alert]:
         """What an admin should know of an agent now."""
         agent = self._agents.get(name)
-        told = self.statistics(name)
-        return self._remembered("alerts", name, lambda: self._alerts(name, agent, told))  # type: ignore[no-any-return]
+        statistics = self.statistics(name)
+        return self._remembered("alerts", name, lambda: self._alerts(name, agent, statistics))  # type: ignore[no-any-return]
 
-    def _alerts(self, name: str, agent: Agent, told: Statistics) -> list[Alert]:
-        oldest = next((question.at for question in agent.waiting(1)), None) if told.open else None
+    def _alerts(self, name: str, agent: Agent, statistics: Statistics) -> list[Alert]:
+        oldest = next((question.at for question in agent.waiting(1)), None) if statistics.open else None
         state = self._agents.registry.find(name).state
         noticed, people = agent.noticed(), self._people(name, agent)
-        return list(alerts_of(state, agent.settings.limits, told, oldest, time.time(), noticed, people))
+        return list(alerts_of(state, agent.settings.limits, statistics, oldest, time.time(), noticed, people))
 
     def people(self, name: str) -> list[PersonQuality]:
         """How often each expert of an agent is right."""

@@ -14,7 +14,7 @@ from sparingly.live.service.service_database import ServiceDatabase
 
 SECONDS = 4.0
 FRESH = 0.5
-"""Seconds for which a result is told again, so that strangers who ask cause few writes."""
+"""Seconds for which a result is cached, so that anonymous callers cause few writes."""
 
 log = logging.getLogger(__name__)
 

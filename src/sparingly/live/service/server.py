@@ -91,7 +91,7 @@ def chosen_secret(file: Path | None) -> str | None:
 
 
 def first_agent(service: Service, name: str, classes: list[str], settings: dict[str, Any]) -> None:
-    """Make the agent if it is not there; one that is must have these classes, if any are told."""
+    """Make the agent if it is not there; one that is must have these classes, if any are given."""
     names = service.agents.names()
     if name not in names:
         if not classes:
@@ -109,8 +109,8 @@ def first_agent(service: Service, name: str, classes: list[str], settings: dict[
 def _check_experts(service: Service, name: str, experts: Sequence[Expert | MachineExpert | Person]) -> None:
     """An agent that is there already keeps the experts that it was made with."""
     declared = [(one.name, one.price, one.gold) for one in service.agents.get(name).settings.game.experts]
-    told = [one.expert if isinstance(one, MachineExpert | Person) else one for one in experts]
-    for one in told:
+    stated = [one.expert if isinstance(one, MachineExpert | Person) else one for one in experts]
+    for one in stated:
         if (one.name, one.price, one.gold) not in declared:
             known = ", ".join(f"{who}:{price:g}{':gold' * gold}" for who, price, gold in declared) or "none"
             raise AgentError(f"the agent {name!r} has no expert {one.name} at {one.price:g}: its experts are {known}")

@@ -18,7 +18,6 @@ from sparingly.experts import MachineExpert
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.agent_settings import checked_retention
 from sparingly.live.agent.errors import AgentError
-from sparingly.live.agent.ticket_records import Ticket
 from sparingly.live.service.agent_directory import Agents
 from sparingly.live.service.agent_registry import NAME
 from sparingly.live.service.audit import Actor, Audit
@@ -37,6 +36,7 @@ from sparingly.live.service.webhooks.webhook_outbox import WebhookOutbox
 from sparingly.live.service.webhooks.webhook_sender import WebhookSender
 from sparingly.live.service.webhooks.webhook_targets import TargetRule
 from sparingly.live.store.connection_pool import THREADS
+from sparingly.live.tickets.ticket_records import Ticket
 
 P = ParamSpec("P")
 T = TypeVar("T")

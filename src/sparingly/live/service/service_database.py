@@ -138,8 +138,9 @@ webhooks = Table(
     Column("holder", Text),
     Column("until", Double, nullable=False),
 )
-"""Who is told what became of an agent's tickets: up to which event of the journal messages were made (`position`), the
-alerts that were told, and which process sends them until when. `agent` is the name of the agent's file or schema."""
+"""Who gets messages of what became of an agent's tickets: up to which event of the journal messages were made
+(`position`), the alerts that were sent, and which process sends them until when. `agent` is the name of the agent's
+file or schema."""
 
 webhook_messages = Table(
     "webhook_messages",

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, and_, func, select
 
 from sparingly.games import Game
-from sparingly.live.agent.ticket_records import ANSWERED
 from sparingly.live.store.tables import disagreements, opinions, tickets
+from sparingly.live.tickets.ticket_records import ANSWERED
 
 
 class OpinionCounts(NamedTuple):

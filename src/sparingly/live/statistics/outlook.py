@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sparingly.live.agent.ticket_records import Outlook
+from sparingly.live.tickets.ticket_records import Outlook
 from sparingly.strategies.forecast import Forecast
 
 QUESTIONS = 100
@@ -25,12 +25,12 @@ def outlook(forecast: Forecast | None, recent: Sequence[tuple[float, bool]]) -> 
     if forecast is None:
         return None
     saves, low, high = forecast.total(QUESTIONS)
-    told = Outlook(QUESTIONS, QUESTIONS * forecast.price, forecast.rounds, saves, low, high)
+    savings = Outlook(QUESTIONS, QUESTIONS * forecast.price, forecast.rounds, saves, low, high)
     span = recent[-1][0] - recent[0][0] if len(recent) > 1 else 0.0
     if span < LEAST_SECONDS:
-        return told
+        return savings
     per_day = (len(recent) - 1) / span * DAY
     questions = per_day * sum(asks for _, asks in recent) / len(recent)
     mean, low, high = forecast.while_asking(questions, per_day)
-    until_then = replace(told, per_day=per_day, stopping_costs=mean, stopping_low=low, stopping_high=high)
+    until_then = replace(savings, per_day=per_day, stopping_costs=mean, stopping_low=low, stopping_high=high)
     return replace(until_then, stopping_saves=questions * forecast.price)

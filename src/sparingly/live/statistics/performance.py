@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.games import Game
-from sparingly.live.agent.ticket_records import (
+from sparingly.live.statistics.ticket_counts import ANNOUNCED, DRAWN, Group, TicketCounts, merged
+from sparingly.live.tickets.ticket_records import (
     ANSWERED,
     CONSULTING,
     HELD,
@@ -27,7 +28,6 @@ from sparingly.live.agent.ticket_records import (
     WITHDRAWN,
     Statistics,
 )
-from sparingly.live.statistics.ticket_counts import ANNOUNCED, DRAWN, Group, TicketCounts, merged
 
 ENOUGH = 30
 """So many questions left to chance, and the classes' shares are taken from them rather than from the predictions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparingly.live.agent.ticket_records import Statistics
+from sparingly.live.tickets.ticket_records import Statistics
 
 
 def summary(found: Statistics) -> list[str]:

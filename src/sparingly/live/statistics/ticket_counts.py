@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Double, and_, case, cast, func, select
 
-from sparingly.live.agent.ticket_records import ANSWERED, PLANTED
 from sparingly.live.store.journal import CLASS_ADDED, count_taught
 from sparingly.live.store.tables import journal, tickets
+from sparingly.live.tickets.ticket_records import ANSWERED, PLANTED
 
 MOST = 1024
 

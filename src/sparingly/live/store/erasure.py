@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
 
-from sparingly.live.agent.ticket_records import CONSULTING, OPEN, WITHDRAWN
 from sparingly.live.store import journal
 from sparingly.live.store.tables import calls, features_dropped_upto, observations, payloads, snapshots, tickets
+from sparingly.live.tickets.ticket_records import CONSULTING, OPEN, WITHDRAWN
 
 PAYLOAD, EVERYTHING = "payload", "everything"
 """What of a ticket was erased: what people saw, or that and the features."""

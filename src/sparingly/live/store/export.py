@@ -14,9 +14,9 @@ from sqlalchemy import Connection, select
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.agent.queries import entry_of
-from sparingly.live.agent.ticket_records import ANSWERED
 from sparingly.live.store.journal import vector
 from sparingly.live.store.tables import observations, tickets
+from sparingly.live.tickets.ticket_records import ANSWERED
 
 LABELLED = (
     select(tickets, observations.c.x)
@@ -51,9 +51,9 @@ def labelled(connection: Connection, settings: AgentSettings) -> Iterator[list[A
 def row_of(row: Any, entry: Any, width: int) -> list[Any]:
     """One row; of an erased observation the features are missing."""
     features = vector(row.x, (-1,)).tolist() if row.x else [None] * width
-    told = [entry.label, entry.prediction, entry.asks, entry.at, entry.expert, getattr(row, "erased", None)]
+    values = [entry.label, entry.prediction, entry.asks, entry.at, entry.expert, getattr(row, "erased", None)]
     held = entry.probabilities.get(entry.prediction) if isinstance(entry.probabilities, dict) else None
-    return [entry.id, *features, *told, held, str(entry.why)]
+    return [entry.id, *features, *values, held, str(entry.why)]
 
 
 def write(path: str | os.PathLike[str], header: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:

@@ -16,7 +16,6 @@ from sqlalchemy.exc import DBAPIError
 
 from sparingly.learning import state_files
 from sparingly.live.agent.errors import StoreError
-from sparingly.live.agent.ticket_records import ANSWERED, SKIPPED
 from sparingly.live.store import snapshots as states
 from sparingly.live.store.journal import (
     CLASS_ADDED,
@@ -36,6 +35,7 @@ from sparingly.live.store.journal import (
 from sparingly.live.store.salvage import salvage
 from sparingly.live.store.store import Store
 from sparingly.live.store.tables import features_dropped_upto, journal, observations, snapshots, tickets
+from sparingly.live.tickets.ticket_records import ANSWERED, SKIPPED
 
 
 @dataclass
@@ -140,7 +140,7 @@ def _features(connection: Connection, report: IntegrityReport) -> None:
     if missing:
         report.problems.append(f"the features of {missing} observations are missing")
     for event in taught_labels(connection, 0, 2**62):
-        if not event.told:
+        if not event.taught:
             report.problems.append(f"the labels taught at event {event.seq} are missing")
     if known := count_taught(connection):
         report.facts.append(f"{known} labels were taught")

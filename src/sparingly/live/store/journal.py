@@ -52,7 +52,7 @@ class Event:
     symbol: int | None
     voids: int | None
     x: bytes | None
-    told: tuple[tuple[bytes, int], ...] = ()
+    taught: tuple[tuple[bytes, int], ...] = ()
     """Of labels that nobody was asked for: the features and the class of each."""
     new_class: tuple[str, float] | None = None
     """The class that was added, and what a mistake about it costs."""
@@ -182,8 +182,8 @@ def _completed(connection: Connection, event: Event) -> Event:
         return replace(event, new_costs=changed_costs(connection)[event.seq])
     if event.kind != TAUGHT:
         return event
-    told = select(taught.c.x, taught.c.label).where(taught.c.event == event.seq).order_by(taught.c.place)
-    return replace(event, told=tuple((bytes(x), int(label)) for x, label in connection.execute(told)))
+    query = select(taught.c.x, taught.c.label).where(taught.c.event == event.seq).order_by(taught.c.place)
+    return replace(event, taught=tuple((bytes(x), int(label)) for x, label in connection.execute(query)))
 
 
 def vector(data: bytes, shape: tuple[int, ...]) -> Vector:

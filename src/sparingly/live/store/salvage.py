@@ -19,8 +19,8 @@ from urllib.parse import quote
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.queries import entry_of
-from sparingly.live.agent.ticket_records import ANSWERED
 from sparingly.live.store import export
+from sparingly.live.tickets.ticket_records import ANSWERED
 
 _CHUNK = 256
 _SMALLEST_ROW = 16

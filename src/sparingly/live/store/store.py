@@ -128,7 +128,7 @@ class Store:
             raise StoreError(f"{self.backend.name} was opened by process {self.pid}: open it again in this one")
 
     def explained(self, error: DBAPIError | PoolTimeoutError) -> AgentError | StoreError:
-        """What a caller is told of a failed transaction."""
+        """The error that a caller gets of a failed transaction."""
         if isinstance(error, DataError):
             return unstorable(error)
         return self.backend.explain(error.orig or error if isinstance(error, DBAPIError) else error)

@@ -118,7 +118,7 @@ taught = Table(
     Column("label", Integer, nullable=False),
     Column("x", LargeBinary, nullable=False),
 )
-"""Labels that nobody was asked for: what each event of the kind "taught" told."""
+"""Labels that nobody was asked for: what each event of the kind "taught" brought."""
 
 calls = Table(
     "calls",

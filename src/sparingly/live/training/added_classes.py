@@ -13,13 +13,14 @@ from typing import Any
 
 from sqlalchemy import Connection, update
 
-from sparingly.live.agent.agent_settings import AgentSettings, check_game, checked_classes, maker
+from sparingly.live.agent.agent_settings import AgentSettings, check_game, checked_classes
 from sparingly.live.agent.errors import AgentError, shortened
-from sparingly.live.agent.ticket_records import Label
 from sparingly.live.store import journal
 from sparingly.live.store.migrations import write_meta
 from sparingly.live.store.store import Store
 from sparingly.live.store.tables import tickets
+from sparingly.live.tickets.ticket_records import Label
+from sparingly.live.training.strategy_maker import maker
 from sparingly.strategies.strategy import Strategy
 
 EVERYONE = "*"
@@ -78,7 +79,7 @@ def write(
     journal.append(connection, [event])
     connection.execute(update(tickets).where(tickets.c.action >= n).values(action=tickets.c.action + 1))
     mistake = float(settings.game.costs[n, 0])
-    known = [[place, *told] for place, told in journal.added_classes(connection).items()]
+    known = [[place, *description] for place, description in journal.added_classes(connection).items()]
     write_meta(connection, journal.ADDED_CLASSES, json.dumps([*known, [seq, str(label), mistake]]))
     write_meta(connection, "settings", settings.to_json())
     return settings

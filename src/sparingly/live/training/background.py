@@ -1,4 +1,4 @@
-"""Training in the background: another process trains, and this one decides with the parameters it sent last."""
+"""Training elsewhere: another process or thread trains, and this one decides with the parameters it sent last."""
 
 from __future__ import annotations
 
@@ -12,24 +12,15 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sparingly.learning import state_files
-from sparingly.live.agent.agent_settings import maker
 from sparingly.live.agent.batching import TurnLock
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.agent.features import Vector
-from sparingly.live.store import snapshots
+from sparingly.live.store import journal, snapshots
 from sparingly.live.store.store import Store
 from sparingly.live.training import added_classes
-from sparingly.live.training.decider import (
-    EVERY,
-    Decider,
-    FollowingDecider,
-    HeardItem,
-    InlineDecider,
-    Learner,
-    Make,
-    SharedDecider,
-    keep_snapshot,
-)
+from sparingly.live.training.decider import SNAPSHOT_EVENTS, Decider, InlineDecider, Make, keep_snapshot
+from sparingly.live.training.learner import HeardItem, Learner
+from sparingly.live.training.strategy_maker import maker
 from sparingly.live.training.trainer import Trainer
 from sparingly.live.training.trainer_pool import Enrolment, shared_pool
 from sparingly.live.training.trainer_process import EVICTED, LEARNS, SNAPSHOT, TrainerRecord
@@ -40,7 +31,94 @@ log = logging.getLogger(__name__)
 KEEP_SECONDS = 10.0
 """Seconds between two snapshots in a file; in a database that other processes follow, one second."""
 POLL_SECONDS = 0.5
-"""Seconds between two looks at a database that other processes write to, and after one could not be read."""
+"""Seconds between two looks at a database that other processes write to, for a newer snapshot or after an error."""
+
+
+class FollowingDecider:
+    """A copy that decides with the parameters of the last snapshot; another process or thread trains.
+
+    Between two snapshots it counts the observations and learns of the answers what needs no training.
+
+    Parameters
+    ----------
+    polls_snapshots
+        Whether it polls the database for newer snapshots itself.
+    """
+
+    learns = False
+
+    def __init__(self, make: Make, *, polls_snapshots: bool = True) -> None:
+        self._make = make
+        self._polls_snapshots = polls_snapshots
+        self._strategy: Strategy | None = None
+        self._position = 0
+        self.adopted = -1
+        self._polled_at = 0.0
+
+    def adopt(self, position: int, strategy: Strategy) -> None:
+        """Decide with these parameters from now on, unless they are older than those it has."""
+        if self._strategy is None or position > self.adopted:
+            self._strategy, self._position, self.adopted = strategy.freeze(), position, position
+
+    def follow(self, connection: Connection, head: int) -> None:
+        if self._strategy is None or (self._polls_snapshots and time.monotonic() - self._polled_at > POLL_SECONDS):
+            self._polled_at = time.monotonic()
+            self._adopt_newest(connection)
+        assert self._strategy is not None
+        if self._position != head:
+            self._strategy.advance(journal.count_observed(connection, self._position, head))
+            for event in journal.teaching(connection, self._position, head):
+                if event.kind == journal.TAUGHT:
+                    Learner(self._strategy).teach(event)
+                elif event.new_class is not None:
+                    self._strategy.add_class(*event.new_class)
+                elif event.new_costs is not None:
+                    self._strategy.set_costs(event.new_costs)
+                elif event.kind == journal.NOT_ASKED:
+                    if event.x:
+                        self._strategy.forgo(journal.vector(event.x, self._strategy.shape))
+                elif event.x and event.action is not None and event.symbol is not None:
+                    symbol = self._strategy.game.symbols(event.action)[event.symbol]
+                    self._strategy.learn(journal.vector(event.x, self._strategy.shape), event.action, symbol)
+            self._position = head
+
+    def decide(self, X: Sequence[Vector]) -> list[Decision]:
+        assert self._strategy is not None
+        return Learner(self._strategy).decide(X)
+
+    def hear(self, items: Sequence[HeardItem]) -> Iterator[Decision]:
+        assert self._strategy is not None
+        return Learner(self._strategy).hear(items)
+
+    def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
+        return self.strategy.scores(np.stack(X))
+
+    @property
+    def current(self) -> Strategy | None:
+        return self._strategy
+
+    @property
+    def strategy(self) -> Strategy:
+        assert self._strategy is not None
+        return self._strategy
+
+    def commit(self, head: int) -> None:
+        self._position = head
+
+    def rollback(self) -> None:
+        """Nothing to undo: the decisions have only advanced its clock, which the next snapshot sets right."""
+
+    def keep_snapshot_if_due(self, *, closing: bool = False) -> None:
+        """Nothing to do: the one who trains writes the snapshots."""
+
+    def close(self) -> None:
+        self._strategy = None
+
+    def _adopt_newest(self, connection: Connection) -> None:
+        newest = next(iter(snapshots.places(connection)), None)
+        if self._strategy is None or (newest is not None and newest > self.adopted):
+            learner = Learner.restore(self._make, connection)
+            self.adopt(learner.position, learner.strategy)
 
 
 class BackgroundDecider:
@@ -62,8 +140,8 @@ class BackgroundDecider:
         self._arrived: tuple[int, Strategy] | None = None
         self._latest: tuple[int, bytes] | None = None
         self._kept = (0, time.monotonic())
-        self._told = -1
-        self._has_strayed = False
+        self._reported_head = -1
+        self._has_unwritten_decisions = False
         """Whether the one that decides has decided what was not written."""
         self._closed = threading.Event()
         self._woken = threading.Event()
@@ -111,7 +189,7 @@ class BackgroundDecider:
 
     def rollback(self) -> None:
         self._follower.rollback()
-        self._has_strayed = True
+        self._has_unwritten_decisions = True
 
     def keep_snapshot_if_due(self, *, closing: bool = False) -> None:
         """When closing, write the last state that arrived; all others are written as they arrive."""
@@ -128,8 +206,8 @@ class BackgroundDecider:
 
     def _wake(self, head: int) -> None:
         """Tell whoever trains that the journal ends at `head` now."""
-        if head > self._told:
-            self._told = head
+        if head > self._reported_head:
+            self._reported_head = head
             if not self._woken.is_set():
                 self._woken.set()
             if self._enrolment is not None:
@@ -192,9 +270,9 @@ class BackgroundDecider:
         decided and not written has to be forgotten.
         """
         self._latest = (position, state)
-        if not (is_new or self._has_strayed):
+        if not (is_new or self._has_unwritten_decisions):
             return
-        self._has_strayed = False
+        self._has_unwritten_decisions = False
         with self._store.reading() as connection:
             strategy = added_classes.grow_to(self._make(), connection, position)
         self._arrived = (position, strategy.load_state_dict(state_files.load(state)))
@@ -204,7 +282,7 @@ class BackgroundDecider:
         position, state = self._latest or (0, b"")
         kept_at, kept_when = self._kept
         wait = 1.0 if self._store.backend.is_shared else KEEP_SECONDS
-        is_due = at_once or position - kept_at >= EVERY or time.monotonic() - kept_when >= wait
+        is_due = at_once or position - kept_at >= SNAPSHOT_EVENTS or time.monotonic() - kept_when >= wait
         if position <= kept_at or not is_due:
             return
         while not self._closed.is_set():
@@ -215,6 +293,54 @@ class BackgroundDecider:
                     self._lock.release()
                 break
         self._kept = (position, time.monotonic())
+
+
+class SharedDecider:
+    """One of several processes on a database: it learns inline if it holds the learner's lock, and follows if not."""
+
+    def __init__(self, store: Store, make: Make) -> None:
+        self._store = store
+        self._make = make
+        self._current: InlineDecider | FollowingDecider = FollowingDecider(make)
+
+    @property
+    def learns(self) -> bool:
+        return self._current.learns
+
+    def follow(self, connection: Connection, head: int) -> None:
+        if self._store.backend.holds_learner_lock() != self.learns:
+            self._current.close()
+            self._current = FollowingDecider(self._make) if self.learns else InlineDecider(self._store, self._make)
+        self._current.follow(connection, head)
+
+    def decide(self, X: Sequence[Vector]) -> list[Decision]:
+        return self._current.decide(X)
+
+    def hear(self, items: Sequence[HeardItem]) -> Iterator[Decision]:
+        return self._current.hear(items)
+
+    def scores(self, X: Sequence[Vector]) -> NDArray[np.float64]:
+        return self._current.scores(X)
+
+    @property
+    def current(self) -> Strategy | None:
+        return self._current.current
+
+    @property
+    def strategy(self) -> Strategy:
+        return self._current.strategy
+
+    def commit(self, head: int) -> None:
+        self._current.commit(head)
+
+    def rollback(self) -> None:
+        self._current.rollback()
+
+    def keep_snapshot_if_due(self, *, closing: bool = False) -> None:
+        self._current.keep_snapshot_if_due(closing=closing)
+
+    def close(self) -> None:
+        self._current.close()
 
 
 def choose_decider(store: Store, instance: Strategy | None, training: str, lock: TurnLock) -> Decider:

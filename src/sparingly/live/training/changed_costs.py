@@ -11,11 +11,12 @@ from sqlalchemy import Connection
 
 from sparingly.games.costs import read_costs
 from sparingly.games.game import Game
-from sparingly.live.agent.agent_settings import AgentSettings, check_game, maker
+from sparingly.live.agent.agent_settings import AgentSettings, check_game
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.store import journal
 from sparingly.live.store.migrations import write_meta
 from sparingly.live.store.store import Store
+from sparingly.live.training.strategy_maker import maker
 from sparingly.strategies.strategy import Strategy
 
 

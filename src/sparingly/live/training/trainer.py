@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from sparingly.live.agent.errors import StoreError
 from sparingly.live.store.store import Store
-from sparingly.live.training.decider import Learner
+from sparingly.live.training.learner import Learner
 from sparingly.strategies.strategy import Strategy
 
 SEND_EVERY = 5000

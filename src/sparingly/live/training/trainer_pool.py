@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 NICE = 10
 CLOSE_SECONDS = 5.0
-"""The longest wait for a trainer process to let go of an agent's database; then the process is killed."""
+"""The longest wait for a trainer process to close an agent's database; then the process is killed."""
 
 Receive = Callable[[TrainerRecord], None]
 
@@ -51,7 +51,7 @@ class Enrolment:
         self._worker.wake(self)
 
     def close(self) -> None:
-        """The trainer process has let go of the database when this returns."""
+        """The trainer process has closed the database when this returns."""
         self._worker.remove(self)
 
 

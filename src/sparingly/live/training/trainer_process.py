@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable
 from typing import IO, NamedTuple
 
-from sparingly.live.agent.agent_settings import maker
 from sparingly.live.agent.errors import AgentError, StoreError
 from sparingly.live.store.store import Store
+from sparingly.live.training.strategy_maker import maker
 from sparingly.live.training.trainer import Trainer
 
 log = logging.getLogger(__name__)

@@ -87,6 +87,8 @@ class ExploreThenCommit(Strategy):
         self.trained_on = 0
         """How many labels the model has seen."""
         self._model: Any = None
+        self._model_seed = seed
+        """By which the model is fitted; also after the state was loaded into a strategy that was made with another."""
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
         cost = self._probability(X) @ self.game.costs[: self.game.n_outcomes].T
@@ -102,7 +104,7 @@ class ExploreThenCommit(Strategy):
         self.memory.append(x=x.flatten(), target=outcome_distribution(self.game, action, symbol))
 
     def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
-        """Each label that is told saves a question; the model is fitted anew with all of them."""
+        """Each label that is taught saves a question; the model is fitted anew with all of them."""
         super()._teach(X, action, outcomes)
         self.trained_on = 0
 
@@ -126,11 +128,11 @@ class ExploreThenCommit(Strategy):
         self._centre, self._scale = x.mean(0), x.std(0, unbiased=False).clamp_min(1e-6)
         X = (x - self._centre) / self._scale
         if self.learner == "network":
-            self._model = self.networks.classifier((self.n_features,), target.shape[1], self.seed)
+            self._model = self.networks.classifier((self.n_features,), target.shape[1], self._model_seed)
             training = self.networks.training("cross_entropy")
-            training.fit(self._model, X, target, np.random.default_rng(self.seed))
+            training.fit(self._model, X, target, np.random.default_rng(self._model_seed))
         else:
-            self._model = _estimator(self.learner, self.seed).fit(X.numpy(), target.argmax(1).numpy())
+            self._model = _estimator(self.learner, self._model_seed).fit(X.numpy(), target.argmax(1).numpy())
 
     def _probability(self, X: Tensor) -> Floats:
         """`[block, class]`; before there is a model, all classes alike."""
@@ -150,11 +152,13 @@ class ExploreThenCommit(Strategy):
         return {"n": self.n, "learner": self.learner}
 
     def _state(self) -> dict[str, Any]:
-        return {"memory": self.memory.state_dict(), "trained_on": self.trained_on}
+        return {"memory": self.memory.state_dict(), "model": [self.trained_on, self._model_seed]}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self.memory.load_state_dict(state["memory"])
-        self.trained_on = int(state["trained_on"])
+        # States of release 0.1 do not say by which seed the model was fitted.
+        trained_on, seed = state["model"] if "model" in state else (state["trained_on"], self.seed)
+        self.trained_on, self._model_seed = int(trained_on), int(seed)
         self._model = None
         if self.trained_on:
             self._fit()

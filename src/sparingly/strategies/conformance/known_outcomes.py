@@ -9,7 +9,7 @@ from sparingly.strategies.conformance.case import Case, expect, expect_same, exp
 from sparingly.strategies.strategy import Strategy
 
 KNOWN = 25
-"""Outcomes that are told."""
+"""Outcomes that are taught."""
 
 
 def known_outcomes_are_learned_or_refused(case: Case) -> None:

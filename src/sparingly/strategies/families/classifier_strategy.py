@@ -95,7 +95,7 @@ class ClassifierStrategy(Strategy):
         self._teach(x[None], action, [symbol])
 
     def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
-        """Keep labels; of those that were told no prediction is counted right or wrong."""
+        """Keep labels; of those that were taught no prediction is counted right or wrong."""
         for x, outcome in zip(X, outcomes, strict=True):
             target = outcome_distribution(self.game, action, outcome)
             self.memory.append(x=x.to(self.device), target=target.to(self.device))

@@ -89,7 +89,7 @@ class ConfidenceBoundStrategy(Strategy):
         return action, announced(self.game, action, int(comparison.left.cheapest[place])), why
 
     def _teach(self, X: Tensor, action: int, outcomes: Sequence[int]) -> None:
-        """A label that was told counts like a question asked there."""
+        """A label that was taught counts like a question asked there."""
         assessment = Assessment(X, self.generation, self._assess(X))
         super()._teach(X, action, outcomes)
         for row in range(len(X)):

@@ -1,1 +1,1 @@
-"""Published algorithms, one a file: of partial monitoring, and of selective sampling."""
+"""Published algorithms, one a file: of partial monitoring, of selective sampling, and for several experts."""

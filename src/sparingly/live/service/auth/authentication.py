@@ -175,7 +175,7 @@ def check_origin(connection: HTTPConnection) -> None:
 
 
 def check_csrf(who: Identity, given: str | None) -> None:
-    """A change by cookie needs the session's own word, which another site cannot know."""
+    """A change by cookie needs the session's CSRF token, which another site cannot know."""
     if who.csrf is not None and not hmac.compare_digest(who.csrf.encode(), (given or "").encode()):
         raise HTTPError(403, f"the header {CSRF_HEADER} is missing or wrong: load the page again")
 

@@ -9,7 +9,7 @@ from sparingly.live.agent.errors import AgentError, shortened
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _LATEST = 253_402_300_800
-"""The year 10000, of which calendars know nothing."""
+"""The year 10000, which `datetime` cannot represent."""
 _DURATION = re.compile(r"(\d{1,9})([smhdw])")
 
 

@@ -106,7 +106,7 @@ class Tokens:
         expires: float | None = None,
         by: Actor | None = None,
     ) -> tuple[Token, str]:
-        """A new token and its secret, which is told this once.
+        """A new token and its secret, which is shown only once.
 
         Parameters
         ----------

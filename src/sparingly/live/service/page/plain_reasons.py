@@ -73,8 +73,8 @@ def likely_classes(probabilities: Mapping[Any, float], *, in_order: bool) -> lis
 
 def _close(near: list[Any], probabilities: Mapping[Any, float], names: bool) -> str:
     count = "two" if len(near) == 2 else "three" if len(near) == 3 else "several"
-    told = [f"{name} {_percent(probabilities[name])}" if names else _percent(probabilities[name]) for name in near]
-    listed = ", ".join(told) if names else ", ".join(told[:-1]) + f" and {told[-1]}"
+    shares = [f"{name} {_percent(probabilities[name])}" if names else _percent(probabilities[name]) for name in near]
+    listed = ", ".join(shares) if names else ", ".join(shares[:-1]) + f" and {shares[-1]}"
     return f"{count} guesses are close: {listed}"
 
 

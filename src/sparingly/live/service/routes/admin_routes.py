@@ -47,14 +47,14 @@ async def list_agents(here: Here, who: Anyone) -> Json:
     """The agents' names; the states of those that are paused, archived or damaged, and for admins why."""
     states = {name: state for name, state in (await here.call(here.agents.states)).items() if who.may_use(name)}
     failures = {name: here.agents.failure(name) for name in states} if who.role == ADMIN else {}
-    told = {name: failure for name, failure in failures.items() if failure is not None}
+    failed = {name: failure for name, failure in failures.items() if failure is not None}
     unusual = {name: state for name, state in states.items() if state != ACTIVE}
-    return {"agents": list(states), "states": unusual or None, "failures": told or None}
+    return {"agents": list(states), "states": unusual or None, "failures": failed or None}
 
 
 @router.post("/agents", response_model=AgentOut, status_code=201)
 async def create_agent(body: AgentIn, here: Here, who: Admin) -> Json:
-    """Make another agent; its features are learned from the first observation if they are not told."""
+    """Make another agent; its features are learned from the first observation if they are not given."""
     settings = body.model_dump()
     name, settings["schema"] = settings.pop("name"), settings.pop("fields")
     if body.n_features is not None and body.n_features > here.limits.features:
@@ -71,7 +71,7 @@ async def describe_agent(agent: Name, here: Here, the_agent: TheAgent, who: Anyo
 
 @router.put("/agents/{agent}/reveal", response_model=AgentOut)
 async def set_reveal(body: RevealIn, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
-    """Say when a person is told the agent's guess: after answering, before it, or never."""
+    """Set when a person sees the agent's guess: after answering, before it, or never."""
     await here.call(here.agents.registry.set_reveal, agent, body.reveal, who)
     return await here.call(_described, here, agent, the_agent)
 
@@ -117,7 +117,7 @@ async def read_descriptions(agent: Name, the_agent: TheAgent, who: Reader) -> Js
 
 @router.put("/agents/{agent}/descriptions", response_model=Descriptions)
 async def set_descriptions(body: Descriptions, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
-    """Say what classes mean; the descriptions take the place of those told before."""
+    """Say what classes mean; the descriptions replace the earlier ones."""
     line = line_of(who, "described classes", len(body.descriptions))
     await here.call(the_agent.describe_classes, body.descriptions, audit=line)
     return {"descriptions": the_agent.settings.descriptions}
@@ -153,7 +153,7 @@ async def list_tokens(here: Here, who: Admin) -> Json:
 
 @router.post("/tokens", response_model=NewTokenOut, status_code=201)
 async def create_token(body: TokenIn, here: Here, who: Admin) -> Json:
-    """A new token; its secret is told this once."""
+    """A new token; its secret is shown only once."""
     expires = None if body.expires is None else expiry(body.expires, time.time())
     limits: dict[str, Any] = {"agents": body.agents, "expires": expires}
     token, secret = await here.call(here.tokens.create, body.name, body.role, by=who, **limits)

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query
 
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError, ConflictError, StoreError
-from sparingly.live.agent.ticket_records import ANSWERED, OPEN, PLANTED, UNKNOWN, Payload, Question
 from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT
@@ -30,6 +29,7 @@ from sparingly.live.service.routes.wire_models import (
 )
 from sparingly.live.service.service import AnsweringAgent, Here, Json, Name, Service, TheAgent, midnight
 from sparingly.live.service.web.error_responses import HTTPError
+from sparingly.live.tickets.ticket_records import ANSWERED, OPEN, PLANTED, UNKNOWN, Payload, Question
 from sparingly.live.training.added_classes import may_add
 
 router = APIRouter(prefix="/api/agents/{agent}", tags=["answer"], responses=ERROR_RESPONSES)
@@ -170,7 +170,7 @@ def _answer(here: Service, name: str, agent: Agent, who: Identity, body: AnswerI
     if did == "corrected" and entry.status not in (ANSWERED, PLANTED):
         raise ConflictError(f"ticket {body.ticket!r} is {entry.status}: only an answer can be corrected")
     overrule = who.role == ADMIN and (did == "corrected" or entry.status not in (ANSWERED, PLANTED))
-    told = None if here.agents.reveal(name) == "never" else entry.prediction
+    guess = None if here.agents.reveal(name) == "never" else entry.prediction
     label, line = label_of(agent, body.label), line_of(who, did, body.label)
     if body.new_class:
         _check_may_add(agent, who)
@@ -180,7 +180,7 @@ def _answer(here: Service, name: str, agent: Agent, who: Identity, body: AnswerI
         "ticket": body.ticket,
         "status": ANSWERED,
         "label": body.label,
-        "prediction": told,
+        "prediction": guess,
         "today": _today_if_known(agent, who),
     }
 
@@ -215,7 +215,7 @@ def _undone(here: Service, name: str, agent: Agent, who: Identity, ticket: str) 
 
 
 def question_out(agent: Agent, question: Question, reveal: str) -> Json:
-    """A question as it goes over the wire; where the guess is not told before, neither is what would tell it."""
+    """A question as it goes over the wire; where the guess is not shown yet, neither is what would reveal it."""
     names, tells = agent.settings.names, reveal == "before"
     held = {name: p for name, p in question.probabilities.items() if name in question.choices}
     return {

@@ -27,7 +27,6 @@ from starlette.types import Receive, Scope, Send
 
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError
-from sparingly.live.agent.ticket_records import Entry, Payload, Ticket, checked_payload
 from sparingly.live.service.agent_registry import NAME
 from sparingly.live.service.audit import line_of
 from sparingly.live.service.auth.authentication import SECURITY, Identity, allowed, caller_of
@@ -45,6 +44,7 @@ from sparingly.live.service.service import (
     service_of,
 )
 from sparingly.live.service.web.images import checked_image, decoded
+from sparingly.live.tickets.ticket_records import Entry, Payload, Ticket, checked_payload
 
 router = APIRouter(prefix="/api/agents/{agent}", tags=["observe"], responses=ERROR_RESPONSES)
 Producer = Annotated[Identity, allowed(PRODUCER, ADMIN)]
@@ -186,16 +186,16 @@ class DirectApp:
             body = _parsed(request, content)
         name = request.path_params["agent"]
         if not _NAME.fullmatch(name):
-            told = {"type": "string_pattern_mismatch", "loc": ("path", "agent"), "input": name}
-            raise RequestValidationError([{**told, "msg": f"String should match pattern '^{NAME}$'"}])
+            problem = {"type": "string_pattern_mismatch", "loc": ("path", "agent"), "input": name}
+            raise RequestValidationError([{**problem, "msg": f"String should match pattern '^{NAME}$'"}])
         call = await observing(request, name)
         response = await self._endpoint(body if isinstance(body, BaseModel) else self._validated(body), call)
         await response(scope, receive, send)
 
     def _validated(self, body: Any) -> BaseModel:
         if body is None:
-            told = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
-            raise RequestValidationError([told])
+            problem = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
+            raise RequestValidationError([problem])
         try:
             return self._body.model_validate(body)
         except ValidationError as error:
@@ -223,8 +223,8 @@ def _parsed(request: Request, content: bytes) -> Any:
     try:
         return json.loads(content)
     except json.JSONDecodeError as error:
-        told = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
-        raise RequestValidationError([{**told, "ctx": {"error": error.msg}}]) from None
+        problem = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
+        raise RequestValidationError([{**problem, "ctx": {"error": error.msg}}]) from None
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, "There was an error parsing the body") from error
 
@@ -338,9 +338,9 @@ def _observe_upload(here: Service, agent: Agent, data: bytes, features: str | No
 def _payload(given: PayloadIn | None) -> Payload | None:
     if given is None:
         return None
-    told = given.model_dump(exclude_none=True)
-    if len(told) != 1:
-        raise AgentError(f"a payload is one of image, text and fields, not {' and '.join(told) or 'none of them'}")
+    kinds = given.model_dump(exclude_none=True)
+    if len(kinds) != 1:
+        raise AgentError(f"a payload is one of image, text and fields, not {' and '.join(kinds) or 'none of them'}")
     if given.image is not None:
         return checked_image(decoded(given.image))
     return checked_payload(given.text if given.text is not None else given.fields)

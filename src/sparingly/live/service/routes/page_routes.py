@@ -1,4 +1,4 @@
-"""The pages: sign in, answer, the dashboard. They are shells; what moves comes from the same routes as everyone's."""
+"""The pages: sign in, answer, the dashboard. Their content comes from the same routes that programs call."""
 
 from __future__ import annotations
 
@@ -137,5 +137,5 @@ async def _agent_page(template: str, roles: tuple[str, ...], agent: str, request
     found = await here.agent(agent)
     names = [name for name in await here.call(here.agents.names) if who.may_use(name)]
     registered = await here.call(here.agents.registry.find, agent)
-    told: Json = {"settings": found.settings, "state": registered.state, "reveal": registered.reveal}
-    return render(template, request, agent=agent, names=names, **told)
+    shown: Json = {"settings": found.settings, "state": registered.state, "reveal": registered.reveal}
+    return render(template, request, agent=agent, names=names, **shown)

@@ -111,7 +111,7 @@ class PersonIn(Strict):
 
 @router.get("/people", response_model=PeopleOut)
 async def people(agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
-    """How often each expert is right, with an interval, how fast and how dear; how far people agree."""
+    """How often each expert is right, with an interval, how fast, and what they cost; how far people agree."""
     return await here.call(_people, the_agent)
 
 
@@ -172,11 +172,11 @@ def _disagreements(agent: Agent, settled: bool, limit: int) -> list[Json]:
 
 
 def _shown(agent: Agent, one: Disagreement) -> Json:
-    told: dict[str, Any] = dict(one)
+    shown: dict[str, Any] = dict(one)
     details, names = agent.queries.details(one.ticket), agent.settings.names
     entry = details.entry
-    told["reason"] = plain_reason(entry.why, entry.asks, entry.probabilities, entry.numbers)
-    told["payload"] = payload_out(one.payload)
-    told["features"] = None if details.features is None else list(details.features)
-    told["feature_names"] = None if names is None else list(names)
-    return told
+    shown["reason"] = plain_reason(entry.why, entry.asks, entry.probabilities, entry.numbers)
+    shown["payload"] = payload_out(one.payload)
+    shown["features"] = None if details.features is None else list(details.features)
+    shown["feature_names"] = None if names is None else list(names)
+    return shown

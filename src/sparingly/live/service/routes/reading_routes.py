@@ -10,11 +10,11 @@ from fastapi import APIRouter, Query
 from fastapi.responses import FileResponse, StreamingResponse
 from starlette.background import BackgroundTask
 
-from sparingly.live.agent.ticket_records import Statistics
 from sparingly.live.service.auth.authentication import Identity, allowed
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, PRODUCER
 from sparingly.live.service.routes.wire_models import ERROR_RESPONSES, AuditOut, BoardOut, HistoryOut
 from sparingly.live.service.service import Here, Json, Name, TheAgent
+from sparingly.live.tickets.ticket_records import Statistics
 
 router = APIRouter(prefix="/api", tags=["look"], responses=ERROR_RESPONSES)
 Admin = Annotated[Identity, allowed(ADMIN)]

@@ -39,7 +39,7 @@ class WebhookOut(BaseModel):
 
 
 class NewWebhookOut(WebhookOut):
-    secret: str = Field(description="What messages are signed with, told this once.")
+    secret: str = Field(description="What messages are signed with, shown only once.")
 
 
 class WebhooksOut(BaseModel):
@@ -73,13 +73,13 @@ class TestedOut(BaseModel):
 
 @router.get("", response_model=WebhooksOut)
 async def list_webhooks(agent: Name, here: Here, who: Admin) -> Json:
-    """An agent's webhooks, without their secrets, and how their messages fare."""
+    """An agent's webhooks, without their secrets, and the state of their messages."""
     return {"webhooks": [asdict(one) for one in await here.call(here.webhooks.of_agent, agent)]}
 
 
 @router.post("", response_model=NewWebhookOut, status_code=201)
 async def register_webhook(body: NewWebhookIn, agent: Name, here: Here, the_agent: TheAgent, who: Admin) -> Json:
-    """Tell an address what happens to tickets from now on; the secret that signs the messages is told this once."""
+    """Send messages of what happens to tickets from now on; the secret that signs them is shown only once."""
     return await here.call(_register, here, agent, the_agent, body, who)
 
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from sparingly.live.agent.ticket_records import Answered, Entry, ExpertCall, Statistics, TicketEvent, Waiting
 from sparingly.live.quality.quality_records import Opinion
 from sparingly.live.service.alerts import Alert
+from sparingly.live.tickets.ticket_records import Answered, Entry, ExpertCall, Statistics, TicketEvent, Waiting
 
 Label = StrictBool | StrictInt | StrictFloat | StrictStr
 Count = Annotated[StrictInt, Field(ge=0, lt=2**63)]
@@ -30,7 +30,7 @@ class PayloadOut(BaseModel):
 
 
 class QuestionOut(BaseModel):
-    """A question, with what its expert needs to see; the agent's guess only if it is to be told before."""
+    """A question, with what its expert needs to see; the agent's guess only if people see it before they answer."""
 
     id: str
     why: str
@@ -39,7 +39,7 @@ class QuestionOut(BaseModel):
     at: float
     choices: list[Label]
     likely: list[Label] = Field(
-        description="Those that the agent holds likely; in their own order if its guess is not told."
+        description="Those that the agent holds likely; in their own order if its guess is not shown."
     )
     features: list[float]
     feature_names: list[str] | None
@@ -98,7 +98,7 @@ class NewClassesIn(Strict):
 
 
 class DoneOut(BaseModel):
-    """What stands now; the agent's guess once it may be told."""
+    """What stands now; the agent's guess once people may see it."""
 
     ticket: str
     status: str
@@ -211,7 +211,7 @@ class AgentIn(Strict):
     max_per_day: Count | None = None
     max_total: Count | None = Field(None, description="Questions in all, spent where they are worth most.")
     max_cost: Annotated[StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = Field(
-        None, description="Money for questions in all, spent likewise."
+        None, description="Money for questions in all, spent where they are worth most."
     )
     horizon: Annotated[Count, Field(ge=1)] | None = Field(None, description="Observations that are expected in all.")
     audit_rate: StrictFloat = Field(0.0, ge=0, le=1)
@@ -291,7 +291,7 @@ class TokenOut(BaseModel):
 
 
 class NewTokenOut(TokenOut):
-    token: str = Field(description="The secret, told this once.")
+    token: str = Field(description="The secret, shown only once.")
 
 
 class TokensOut(BaseModel):

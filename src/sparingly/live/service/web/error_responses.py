@@ -56,13 +56,13 @@ def respond(request: Request, status: int, message: str, headers: dict[str, str]
 
 
 def internal_error_response(error: BaseException) -> JSONResponse:
-    """What a caller is told of a mistake of ours: the request's id, under which the log has the traceback."""
+    """The response to an error of ours: the request's id, under which the log has the traceback."""
     log.error("unforeseen error in request %s", request_id.get(), exc_info=error)
     return error_response(500, f"something went wrong in the service; its log tells more under {request_id.get()}")
 
 
 def store_error_message(scope: Scope, error: StoreError) -> str:
-    """What a caller is told of a database: its own words name paths and hosts, which only an admin may read."""
+    """The message of a database error: its own words name paths and hosts, which only an admin may read."""
     log.warning("request %s: %s", request_id.get(), error)
     who = scope.get("sparingly.identity")
     if who is not None and who.role == ADMIN:

@@ -1,4 +1,4 @@
-"""Server-sent events: listeners are told that an agent has changed, whichever process changed it.
+"""Server-sent events: listeners hear that an agent has changed, whichever process changed it.
 
 The events are three lines of text; what takes code here is polling once for all listeners, so no library writes them.
 """
@@ -51,14 +51,14 @@ class Events:
         watched.listeners += 1
         if watched.task is None:
             watched.task = asyncio.create_task(self._watch(watched, agent))
-        told, spoke = (-2, 0), time.monotonic()
+        sent, spoke = (-2, 0), time.monotonic()
         try:
             yield "retry: 1000\n\n"
             while not self._stopping.is_set() and await _is_let(may_listen):
-                if watched.seen != told and watched.seen[0] >= 0:
-                    told = watched.seen
-                    data = json.dumps({"events": told[0], "open": told[1]})
-                    yield f"event: moved\nid: {told[0]}\ndata: {data}\n\n"
+                if watched.seen != sent and watched.seen[0] >= 0:
+                    sent = watched.seen
+                    data = json.dumps({"events": sent[0], "open": sent[1]})
+                    yield f"event: moved\nid: {sent[0]}\ndata: {data}\n\n"
                     spoke = time.monotonic()
                 elif time.monotonic() - spoke >= PING:
                     yield ": still here\n\n"
@@ -92,7 +92,7 @@ class Events:
 
 
 async def _is_let(may_listen: Callable[[], Awaitable[bool]]) -> bool:
-    """A database that cannot be read now ends no stream: nothing new is told until it can."""
+    """A database that cannot be read now ends no stream: nothing is sent until it can."""
     try:
         return await may_listen()
     except AgentError:

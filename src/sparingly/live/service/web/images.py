@@ -8,7 +8,7 @@ import binascii
 from sparingly.encoders import EncodingError
 from sparingly.encoders.pictures import MEDIA, read_picture
 from sparingly.live.agent.errors import AgentError
-from sparingly.live.agent.ticket_records import Payload
+from sparingly.live.tickets.ticket_records import Payload
 
 
 def checked_image(data: bytes) -> Payload:

@@ -64,7 +64,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(fields | getattr(record, "told", {}))
+        return json.dumps(fields | getattr(record, "request_fields", {}))
 
 
 FORMATS = {"text": TextFormatter, "json": JsonFormatter}

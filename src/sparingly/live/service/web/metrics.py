@@ -75,14 +75,14 @@ class _AgentCollector(Collector):
                     for family, name in zip(people, self.PEOPLE, strict=True):
                         if one[name] is not None:
                             family.add_metric([agent, one.expert], float(one[name]))
-                told = self._dashboard_cache.statistics(agent)
+                statistics = self._dashboard_cache.statistics(agent)
                 for kind in {alert.kind for alert in self._dashboard_cache.alerts(agent)}:
                     alerts.add_metric([agent, kind], 1.0)
             except AgentError:
                 continue
             for name, family in families.items():
-                if told[name] is not None:
-                    family.add_metric([agent], float(told[name]))
+                if statistics[name] is not None:
+                    family.add_metric([agent], float(statistics[name]))
         yield from families.values()
         yield alerts
         yield from people

@@ -98,11 +98,11 @@ class ServiceMiddleware:
             await self._admit(scope, connection)
             await self._app(scope, body, response)
         except HTTPError as error:
-            told = respond(Request(scope), error.status, str(error), error.headers)
-            await response.instead(told, scope, receive)
+            refusal = respond(Request(scope), error.status, str(error), error.headers)
+            await response.instead(refusal, scope, receive)
         except StoreError as error:
-            told = respond(Request(scope), 503, store_error_message(scope, error), {"Retry-After": "1"})
-            await response.instead(told, scope, receive)
+            refusal = respond(Request(scope), 503, store_error_message(scope, error), {"Retry-After": "1"})
+            await response.instead(refusal, scope, receive)
         except Exception as error:
             await response.instead(internal_error_response(error), scope, receive)
         finally:
@@ -229,7 +229,7 @@ def _log_access(scope: Scope, status: int, seconds: float) -> None:
         return
     who = scope.get("sparingly.identity")
     client = scope.get("client")
-    told = {
+    fields = {
         "address": client[0] if client else "unknown",
         "who": who.name if who is not None else None,
         "method": scope["method"],
@@ -238,4 +238,4 @@ def _log_access(scope: Scope, status: int, seconds: float) -> None:
         "milliseconds": round(1000 * seconds, 1),
     }
     line = '%(address)s %(who)r "%(method)s %(path)s" %(status)s in %(milliseconds)s ms'
-    access_log.info(line, told, extra={"told": told})
+    access_log.info(line, fields, extra={"request_fields": fields})

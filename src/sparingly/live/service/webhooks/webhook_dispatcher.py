@@ -14,8 +14,6 @@ from typing import Any
 
 from sparingly.live.agent.agent import Agent
 from sparingly.live.agent.errors import AgentError
-from sparingly.live.agent.ticket_records import ANSWERED as TICKET_ANSWERED
-from sparingly.live.agent.ticket_records import SKIPPED, UNKNOWN, WITHDRAWN, Entry, TicketEvent
 from sparingly.live.service.alerts import Alert
 from sparingly.live.service.page.plain_reasons import plain_reason
 from sparingly.live.service.webhooks.webhook_outbox import (
@@ -31,6 +29,8 @@ from sparingly.live.service.webhooks.webhook_outbox import (
 )
 from sparingly.live.service.webhooks.webhook_sender import WebhookSender
 from sparingly.live.store import journal
+from sparingly.live.tickets.ticket_records import ANSWERED as TICKET_ANSWERED
+from sparingly.live.tickets.ticket_records import SKIPPED, UNKNOWN, WITHDRAWN, Entry, TicketEvent
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ REFUSALS = 5
 AT_WORK = 8
 """Webhooks that are sent to at the same time: one that is slow holds up no other."""
 
-_TOLD_AS = {
+_EVENT_NAMES = {
     journal.OBSERVED: DECIDED,
     journal.HEARD: DECIDED,
     journal.ANNOUNCED: DECIDED,
@@ -60,7 +60,7 @@ _TOLD_AS = {
     UNKNOWN: CLOSED,
     WITHDRAWN: CLOSED,
 }
-"""The kinds of event of the journal that are told, and as what."""
+"""The kinds of event of the journal of which messages are sent, and the event that a message names."""
 
 
 class WebhookDispatcher:
@@ -140,19 +140,19 @@ class WebhookDispatcher:
         """Put what has happened since an event into the outbox, as long as there is room; the last event of it."""
         if self._outbox.count_due(row.id) >= MOST_WAITING:
             return since
-        wanted, told = json.loads(row.events), set(json.loads(row.alerts))
+        wanted, reported = json.loads(row.events), set(json.loads(row.alerts))
         agent = self._agent_of(row.name)
         if since == NOT_YET:
             self._outbox.add(row.id, [], agent.count_events(), None)
             return since
-        messages, position, raised = [], since, told
+        messages, position, raised = [], since, reported
         for position, event, entry in agent.queries.events_since(since, AT_ONCE):
-            if entry is not None and _TOLD_AS.get(event.what) in wanted:
+            if entry is not None and _EVENT_NAMES.get(event.what) in wanted:
                 messages.append(_ticket_message(row.name, position, event, entry))
         if ALERT in wanted and since == row.position:
-            alerts, raised = _alert_messages(row.name, told, self._alerts_of(row.name), self._outbox.clock())
+            alerts, raised = _alert_messages(row.name, reported, self._alerts_of(row.name), self._outbox.clock())
             messages += alerts
-        if position != since or raised != told:
+        if position != since or raised != reported:
             self._outbox.add(row.id, messages, position, raised if since == row.position else None)
         return position
 
@@ -206,15 +206,17 @@ def _ticket_message(agent: str, position: int, event: TicketEvent, entry: Entry)
     shown["why"] = str(entry.why)
     shown["reason"] = plain_reason(entry.why, entry.asks, entry.probabilities, entry.numbers)
     shown["probabilities"] = {str(name): p for name, p in entry.probabilities.items()}
-    told = {"agent": agent, "sequence": position, "what": event.what, "who": event.who, "label": event.label}
-    return Message(f"event {position}", _TOLD_AS[event.what], event.at, {**told, "ticket": shown})
+    content = {"agent": agent, "sequence": position, "what": event.what, "who": event.who, "label": event.label}
+    return Message(f"event {position}", _EVENT_NAMES[event.what], event.at, {**content, "ticket": shown})
 
 
-def _alert_messages(agent: str, told: set[str], alerts: Iterable[Alert], now: float) -> tuple[list[Message], set[str]]:
+def _alert_messages(
+    agent: str, reported: set[str], alerts: Iterable[Alert], now: float
+) -> tuple[list[Message], set[str]]:
     """Messages of alerts that are new, and of those that are over; an alert is known by its kind."""
     standing = {alert.kind: alert for alert in alerts}
     messages = []
-    for kind in sorted(set(standing) ^ told):
+    for kind in sorted(set(standing) ^ reported):
         is_raised = kind in standing
         text = standing[kind].text if is_raised else ""
         body = {"agent": agent, "alert": {"kind": kind, "text": text, "raised": is_raised}}

@@ -19,7 +19,7 @@ from sparingly.live.service.audit import Actor, add_line
 from sparingly.live.service.service_database import ServiceDatabase, agents, webhook_messages, webhooks
 
 DECIDED, ANSWERED, CORRECTED, CLOSED, ALERT = EVENTS = ("decided", "answered", "corrected", "closed", "alert")
-"""What one can be told of; a message of the event "test" is sent on demand."""
+"""The events of which messages can be sent; one of the event "test" is sent on demand."""
 DUE, DEAD = "due", "dead"
 NOT_YET = -1
 """The position of a webhook that has not been looked at yet."""
@@ -33,7 +33,7 @@ class UnknownWebhookError(AgentError):
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A webhook without its secret, and how its messages fare.
+    """A webhook without its secret, and the state of its messages.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Message:
     key: str
     event: str
     at: float
-    told: Mapping[str, Any]
+    content: Mapping[str, Any]
 
 
 class WebhookOutbox:
@@ -85,7 +85,7 @@ class WebhookOutbox:
     def register(
         self, agent: str, url: str, events: Sequence[str] | None, *, position: int | None, by: Actor
     ) -> tuple[Webhook, str]:
-        """A new webhook and its secret, which is told this once.
+        """A new webhook and its secret, which is shown only once.
 
         It hears what happens after the event `position`; after the next look of the service that runs if None.
         """
@@ -189,12 +189,12 @@ class WebhookOutbox:
 
     def add(self, webhook: str, messages: Sequence[Message], position: int, alerts: Collection[str] | None) -> None:
         """Keep new messages, up to which event they tell, and which alerts, if these were looked at; all or nothing."""
-        told: dict[str, Any] = {"position": position}
+        changed: dict[str, Any] = {"position": position}
         if alerts is not None:
-            told["alerts"] = json.dumps(sorted(alerts))
+            changed["alerts"] = json.dumps(sorted(alerts))
         with self._database.locked() as connection:
             add_messages(connection, webhook, messages)
-            connection.execute(update(webhooks).where(webhooks.c.id == webhook).values(**told))
+            connection.execute(update(webhooks).where(webhooks.c.id == webhook).values(**changed))
 
     def due(self, webhook: str, limit: int) -> list[Any]:
         """The messages that are to be sent now, oldest first."""
@@ -239,7 +239,7 @@ def add_messages(connection: Connection, webhook: str, messages: Sequence[Messag
     rows = []
     for one in messages:
         made = message_id(webhook, one.key)
-        body = json.dumps({"id": made, "event": one.event, "at": one.at, **one.told}, allow_nan=False)
+        body = json.dumps({"id": made, "event": one.event, "at": one.at, **one.content}, allow_nan=False)
         rows.append({"id": made, "webhook": webhook, "event": one.event, "at": one.at, "body": body})
     if rows:
         connection.execute(

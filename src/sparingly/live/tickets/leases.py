@@ -11,13 +11,13 @@ from sqlalchemy import BindParameter, Connection, Select, and_, bindparam, exist
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError, ConflictError
 from sparingly.live.agent.observations import reasons_of
-from sparingly.live.agent.ticket_lifecycle import check_not_leased_to_another, find, reopened
-from sparingly.live.agent.ticket_records import OPEN, Question, read_payload
 from sparingly.live.quality import opinions, team_quality
 from sparingly.live.store.audit_outbox import AuditLine
 from sparingly.live.store.journal import vector
 from sparingly.live.store.tables import calls, observations, passes, payloads, tickets
 from sparingly.live.store.tables import opinions as opinion_table
+from sparingly.live.tickets.ticket_lifecycle import check_not_leased_to_another, find, reopened
+from sparingly.live.tickets.ticket_records import OPEN, Question, read_payload
 
 if TYPE_CHECKING:
     from sparingly.live.agent.runtime import AgentRuntime

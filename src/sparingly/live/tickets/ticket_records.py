@@ -176,7 +176,7 @@ class ExpertCall(TicketRecord):
 
 @dataclass(frozen=True, slots=True)
 class TicketEvent(TicketRecord):
-    """Something that happened to a ticket: when, what, by whom, and the class that was told."""
+    """Something that happened to a ticket: when, what, by whom, and the class that was named."""
 
     at: float
     what: str
@@ -255,14 +255,14 @@ class Outlook(TicketRecord):
         the next 100 questions cost 50 and save about 70.5 (46.3 to 94.8) in 5000 observations to come
         """
         low = max(0.0, self.saves_low)
-        told = (
+        savings = (
             f"the next {self.questions} questions cost {self.price:.4g} and save about {max(0.0, self.saves):.4g} "
             f"({low:.4g} to {self.saves_high:.4g}) in {self.rounds} observations to come"
         )
         if self.stopping_costs is None or self.stopping_low is None or self.stopping_high is None:
-            return told
+            return savings
         return (
-            f"{told}\nasking no more would cost about {max(0.0, self.stopping_costs):.4g} by tomorrow "
+            f"{savings}\nasking no more would cost about {max(0.0, self.stopping_costs):.4g} by tomorrow "
             f"({max(0.0, self.stopping_low):.4g} to {self.stopping_high:.4g}), "
             f"and save {self.stopping_saves:.4g} of questions"
         )
@@ -310,7 +310,7 @@ class Statistics(TicketRecord):
     at: float | None
     """When the last of these observations came."""
     taught: int = 0
-    """Labels that it was told without having asked: they cost nothing, and are in no other count."""
+    """Labels that it was taught without having asked: they cost nothing, and are in no other count."""
     held: int = 0
     """Tickets that are announced once there is a model."""
     consulting: int = 0

@@ -10,7 +10,9 @@ from sqlalchemy import Connection, and_, bindparam, delete, insert, select, upda
 
 from sparingly.games import Game
 from sparingly.live.agent.errors import AgentError, ConflictError, UnknownTicketError, is_storable, shortened
-from sparingly.live.agent.ticket_records import (
+from sparingly.live.store import journal
+from sparingly.live.store.tables import features_dropped_upto, observations, passes, tickets
+from sparingly.live.tickets.ticket_records import (
     ANNOUNCED,
     ANSWERED,
     CONSULTING,
@@ -21,8 +23,6 @@ from sparingly.live.agent.ticket_records import (
     WITHDRAWN,
     Label,
 )
-from sparingly.live.store import journal
-from sparingly.live.store.tables import features_dropped_upto, observations, passes, tickets
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def find(connection: Connection, ticket_id: str) -> Any:
 def meaning(game: Game, classes: Sequence[Label], action: int, answer: Any) -> Meaning:
     """What an answer means for the question that was asked, or for the cheapest that tells the class.
 
-    It is taken for the truth; what an expert says who may be wrong is heard elsewhere.
+    It is taken for the truth; `live/consultation` takes what an expert says who may be wrong.
     """
     expert = game.expert(action)
     is_question = game.informative_mask[action] and (expert is None or expert.gold)

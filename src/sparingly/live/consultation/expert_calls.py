@@ -12,10 +12,10 @@ from sqlalchemy import Connection, and_, bindparam, func, select, update
 
 from sparingly.experts import ExpertReply, Inquiry
 from sparingly.games import Game
-from sparingly.live.agent.ticket_records import CONSULTING, ExpertCall, read_payload
 from sparingly.live.store.journal import bulk_insert, vector
 from sparingly.live.store.migrations import read_meta
 from sparingly.live.store.tables import calls, observations, payloads, tickets
+from sparingly.live.tickets.ticket_records import CONSULTING, ExpertCall, read_payload
 
 if TYPE_CHECKING:
     from sparingly.live.agent.agent_settings import AgentSettings

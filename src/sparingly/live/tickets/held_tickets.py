@@ -10,9 +10,9 @@ from sqlalchemy import Connection, select, update
 from sparingly.learning.determinism import one_thread
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.observations import reasons_columns, stored
-from sparingly.live.agent.ticket_records import ANNOUNCED, HELD
 from sparingly.live.store import journal
 from sparingly.live.store.tables import observations, tickets
+from sparingly.live.tickets.ticket_records import ANNOUNCED, HELD
 from sparingly.strategies.strategy import Strategy
 
 AT_ONCE = 256
