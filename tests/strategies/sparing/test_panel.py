@@ -354,3 +354,20 @@ def test_what_answers_have_made_certain_is_not_bought_because_an_average_label_p
         rule = PurchaseRule(unit=1.0, audit=0.0, choosy=choosy)
         assert rule(certain, worth)[0] is asked
         assert rule(certain._replace(risk=0.25), worth)[0]
+
+
+def test_an_expert_who_repeats_another_is_worth_less_after_it_than_before():
+    panel = Panel(sp.label_efficient(3, experts=[GPT, LLAMA, HUMAN]))
+    own = torch.full((6, 3), 1 / 3)
+    for _ in range(50):
+        panel.compare(0, own, [-1, -1], 0)
+        panel.compare(1, own, [-1, -1], 0)
+        panel.compare(1, own, [0, -1], 0)
+    kept = panel.saved[:, :, 1] / panel.saved[:, :, 0]
+    assert kept[1, 0] > 0.8
+    before, after = panel.posterior(own[:, None], torch.tensor([[0, -1]])).mean(0)[0], torch.full((3,), 1 / 3)
+    assert panel.best_offer(after, []) is not None
+    assert panel.best_offer(before, [panel.actions[0]]) is None
+    earlier = {**panel.state_dict(), "saved": [[2.0, 1.0], [4.0, 1.0]]}
+    panel.load_state_dict(earlier)
+    assert panel.saved[1].tolist() == [[4.0, 1.0], [4.0, 1.0]]

@@ -62,8 +62,9 @@ class Panel:
         self.costs = torch.tensor(game.costs[: self.n_classes], dtype=torch.float32)
         self._symbols = {a: {symbol: y for y, symbol in enumerate(game.feedback[a])} for a in self.actions}
         self.pool = OpinionPool(len(self.experts))
-        self.saved = [(TRIED, TRIED)] * len(self.experts)
-        """For each expert the cost that its answers were expected to save, and that they did by today's beliefs."""
+        self.saved = torch.full((len(self.experts), 2, 2), TRIED)
+        """The cost that answers were expected to save, and that they did by today's beliefs, `[expert, 2, 2]`: of those
+        heard first, and of those heard after others, which experts who err together make worth less."""
 
     def __len__(self) -> int:
         return len(self.experts)
@@ -133,14 +134,15 @@ class Panel:
         if not left:
             return None
         risk, *after = self.outlook([(e,) for e in left], belief, truth)
-        gains = {e: self._kept(e) * (risk - one) for e, one in zip(left, after, strict=True)}
+        kept = self.saved[:, min(1, len(asked)), 1] / self.saved[:, min(1, len(asked)), 0]
+        gains = {e: float(kept[e]) * (risk - one) for e, one in zip(left, after, strict=True)}
         best, *others = sorted(left, key=lambda e: self.experts[e].price - gains[e])
         gain, price = gains[best], self.experts[best].price
         if gain <= price and others:
             # An answer alone may change nothing that two or three of them would.
             group = (best, *others[: TOGETHER - 1])
             _, together = self.outlook([group], belief, truth)
-            gain = min(self._kept(e) for e in group) * (risk - together)
+            gain = min(float(kept[e]) for e in group) * (risk - together)
             price = sum(self.experts[e].price for e in group)
         if gain <= price:
             cheapest = min(left, key=lambda e: self.experts[e].price)
@@ -153,11 +155,6 @@ class Panel:
             "a mistake would cost {risk:.2f} on average; {name} is expected to save {gain:.2f} and costs {price:g}"
         )
         return self.actions[best], Why(sentence, numbers)
-
-    def _kept(self, e: int) -> float:
-        """The share of what answers of an expert were expected to save that they did save."""
-        expected, met = self.saved[e]
-        return met / expected
 
     def outlook(self, groups: Sequence[tuple[int, ...]], belief: Tensor, truth: float = math.inf) -> list[float]:
         """The risk of a belief `[class]`, and for each group of experts what is expected of it once they have answered.
@@ -189,7 +186,7 @@ class Panel:
         risk, expected = self.outlook([(e,)], before)
         costs = self.costs @ after
         met = float(costs[(self.costs @ before).argmin()] - costs.min())
-        self.saved[e] = (self.saved[e][0] + risk - expected, self.saved[e][1] + met)
+        self.saved[e, int(max(answers) >= 0)] += torch.tensor([risk - expected, met])
 
     def tempered(self, own: Tensor) -> Tensor:
         """The own belief `[class]` as it counts beside one answer."""
@@ -275,11 +272,13 @@ class Panel:
         return {
             "experts": [one.state_dict() for one in self.reliability],
             "weights": self.pool.weights.tolist(),
-            "saved": [list(one) for one in self.saved],
+            "saved": self.saved.clone(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         for one, saved in zip(self.reliability, state["experts"], strict=True):
             one.load_state_dict(saved)
         self.pool.load(state["weights"])
-        self.saved = [(float(expected), float(met)) for expected, met in state["saved"]]
+        # Earlier states do not tell those heard first from those heard after others.
+        saved = torch.as_tensor(state["saved"], dtype=torch.float32)
+        self.saved = saved.clone() if saved.dim() == 3 else saved[:, None].repeat(1, 2, 1)
