@@ -357,17 +357,17 @@ def test_what_answers_have_made_certain_is_not_bought_because_an_average_label_p
 
 
 def test_an_expert_who_repeats_another_is_worth_less_after_it_than_before():
-    panel = Panel(sp.label_efficient(3, experts=[GPT, LLAMA, HUMAN]))
+    panel = Panel(sp.label_efficient(3, experts=[GPT, sp.Expert("llama", 0.01, accuracy=0.95), HUMAN]))
     own = torch.full((6, 3), 1 / 3)
+    one = panel.posterior(own[:, None], torch.tensor([[1, -1]])).mean(0)[0]
+    assert panel.best_offer(one, [panel.actions[0]]) is not None
     for _ in range(50):
-        panel.compare(0, own, [-1, -1], 0)
-        panel.compare(1, own, [-1, -1], 0)
-        panel.compare(1, own, [0, -1], 0)
-    kept = panel.saved[:, :, 1] / panel.saved[:, :, 0]
-    assert kept[1, 0] > 0.8
-    before, after = panel.posterior(own[:, None], torch.tensor([[0, -1]])).mean(0)[0], torch.full((3,), 1 / 3)
-    assert panel.best_offer(after, []) is not None
-    assert panel.best_offer(before, [panel.actions[0]]) is None
-    earlier = {**panel.state_dict(), "saved": [[2.0, 1.0], [4.0, 1.0]]}
-    panel.load_state_dict(earlier)
+        panel.compare(1, own, [-1, -1], 1)
+        panel.compare(1, own, [1, -1], 1)
+    kept = panel.saved[1, :, 1] / panel.saved[1, :, 0]
+    assert kept[0] > 0.8
+    assert kept[1] < 0.2
+    assert panel.best_offer(own[0], []) is not None
+    assert panel.best_offer(one, [panel.actions[0]]) is None
+    panel.load_state_dict({**panel.state_dict(), "saved": [[2.0, 1.0], [4.0, 1.0]]})  # as earlier states have it
     assert panel.saved[1].tolist() == [[4.0, 1.0], [4.0, 1.0]]
