@@ -361,7 +361,7 @@ def test_an_expert_who_repeats_another_is_worth_less_after_it_than_before():
     own = torch.full((6, 3), 1 / 3)
     one = panel.posterior(own[:, None], torch.tensor([[1, -1]])).mean(0)[0]
     assert panel.best_offer(one, [panel.actions[0]]) is not None
-    for _ in range(50):
+    for _ in range(200):
         panel.compare(1, own, [-1, -1], 1)
         panel.compare(1, own, [1, -1], 1)
     kept = panel.saved[1, :, 1] / panel.saved[1, :, 0]
