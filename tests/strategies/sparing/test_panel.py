@@ -371,3 +371,24 @@ def test_an_expert_who_repeats_another_is_worth_less_after_it_than_before():
     assert panel.best_offer(one, [panel.actions[0]]) is None
     panel.load_state_dict({**panel.state_dict(), "saved": [[2.0, 1.0], [4.0, 1.0]]})  # as earlier states have it
     assert panel.saved[1].tolist() == [[4.0, 1.0], [4.0, 1.0]]
+
+
+def test_an_expert_who_stops_agreeing_with_a_weak_model_is_checked_and_acquitted_by_truths():
+    rng = np.random.default_rng(8)
+    one = Reliability(GPT, 4)
+    own = torch.tensor([0.4, 0.2, 0.2, 0.2])  # says next to nothing, and the same of everything
+    for t in range(400):
+        one.hear(own, int(rng.choice(4, p=[0.7, 0.1, 0.1, 0.1])), clock=t)
+    assert not one.suspect
+    suspected = None
+    for t in range(400, 600):
+        one.hear(own, int(rng.integers(4)), clock=t)
+        suspected = t if one.suspect and suspected is None else suspected
+    assert suspected is not None
+    assert suspected < 480
+    for t in range(600, 640):
+        one.check(0, 0, torch.tensor([0.85, 0.05, 0.05, 0.05]), clock=t)
+    assert not one.suspect
+    again = Reliability(GPT, 4)
+    again.load_state_dict(one.state_dict())
+    assert again.agreement == one.agreement

@@ -41,6 +41,13 @@ ALARM = 10_000.0
 """Wealth of that bet at which all that was learned of the expert is forgotten."""
 SUSPICION = 1000.0
 """Wealth above which the expert's answers are checked more often: it starts anew at 1, so 50 comes by chance often."""
+DISAGREEMENT = 100_000.0
+"""Wealth of the bet that it has come to agree less with the own model above which its answers are checked more often:
+that costs truths, and nothing has to be wrong with the expert."""
+REMEMBERED = 500
+"""Answers over which that agreement is averaged."""
+FIRST_AGREED = 50
+"""Answers from which on there is such a bet."""
 AFTER_ALARM = 0.5
 """How often an expert is taken to be right after it has changed for the worse."""
 
@@ -54,7 +61,8 @@ class Reliability:
 
     A bet runs that the expert has become worse: each answer multiplies its wealth by how much likelier it is from
     someone with half of the accuracy. While the expert stays as it is the wealth stays small; a wealth of `ALARM`
-    forgets what was learned of it.
+    forgets what was learned of it. Another bet, that it has come to agree less often with the own model, needs no truth
+    and no good model: it only calls for checks.
 
     Examples
     --------
@@ -80,6 +88,8 @@ class Reliability:
         self.checks = (0.0, 0.0, 0.0)
         """Random checks of these: how many, and the sums of r and r^2, where r is 1 or 0 less the belief."""
         self.wealth, self.since = 1.0, 0
+        self.agreement = (0.0, 0.0, 1.0)
+        """How many of the last answers agreed with the own model, how many these are, and the wealth of that bet."""
         self.changes: list[int] = []
         self.former: Tensor | None = None
         """`q[class, answer]` as it was before the expert last changed."""
@@ -129,7 +139,7 @@ class Reliability:
 
     @property
     def suspect(self) -> bool:
-        return self.wealth > SUSPICION
+        return self.wealth > SUSPICION or self.agreement[2] > DISAGREEMENT
 
     @property
     def matrix(self) -> Tensor:
@@ -162,7 +172,9 @@ class Reliability:
         The bet is on the truth given the observation and the answer: it is fair however such items are chosen.
         """
         worse = believed * self._worse()[:, said] / self.matrix[:, said]
-        self._bet(float(believed[y]), float(worse[y] / worse.sum()), clock)
+        factor = self._bet(float(believed[y]), float(worse[y] / worse.sum()), clock)
+        agreed, number, wealth = self.agreement
+        self.agreement = (agreed, number, max(1.0, wealth * factor))
         self.truths[y, said] += 1
         if random is not None:
             number, total, squares = self.checks
@@ -186,6 +198,7 @@ class Reliability:
         if said is None:
             self.silent += 1
             return
+        self._agree(int(belief.argmax()) == said)
         belief = (1 - DOUBT) * belief + DOUBT / self.n_classes
         self._bet(float(belief @ self.matrix[:, said]), float(belief @ self._worse()[:, said]), clock)
 
@@ -217,14 +230,29 @@ class Reliability:
         self.former = self.matrix
         self._guess, self.wealth = AFTER_ALARM, 1.0
         self.calls, self.silent, self.told, self.left = 0.0, 0.0, (0.0, 0.0), (0.0, 0.0)
-        self.checks = (0.0, 0.0, 0.0)
+        self.checks, self.agreement = (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
         self.truths, self.beliefs, self._matrix = torch.zeros_like(self.truths), torch.zeros_like(self.beliefs), None
         return True
 
-    def _bet(self, as_before: float, worse: float, clock: int) -> None:
+    def _bet(self, as_before: float, worse: float, clock: int) -> float:
+        """Settle a bet that it has become worse; by what the wealth was multiplied."""
         if self.wealth <= 1:
             self.since = clock
-        self.wealth = max(1.0, self.wealth * max(worse, LEAST) / max(as_before, LEAST))
+        factor = max(worse, LEAST) / max(as_before, LEAST)
+        self.wealth = max(1.0, self.wealth * factor)
+        return factor
+
+    def _agree(self, agrees: bool) -> None:
+        """Bet that it agrees less often with the own model than it did; what is usual is learned meanwhile."""
+        agreed, number, wealth = self.agreement
+        usual = (agreed + 1) / (number + 2)
+        rarer = WORSE * usual + (1 - WORSE) / self.n_classes
+        if number >= FIRST_AGREED and rarer < usual:
+            wealth = max(1.0, wealth * (rarer / usual if agrees else (1 - rarer) / (1 - usual)))
+        if wealth < SUSPICION:
+            kept = 1 - 1 / REMEMBERED
+            agreed, number = kept * agreed + agrees, kept * number + 1
+        self.agreement = (agreed, number, wealth)
 
     def _worse(self) -> Tensor:
         """The same expert with a part of its accuracy, its other answers at random."""
@@ -244,6 +272,7 @@ class Reliability:
             "numbers": [self.calls, self.silent, self.wealth, self.since, self._guess, *self.told, *self.left],
             "checks": list(self.checks),
             "changes": list(self.changes),
+            "agreement": list(self.agreement),
             "former": None if self.former is None else self.former.clone(),
         }
 
@@ -255,4 +284,6 @@ class Reliability:
         self.told, self.left = (rest[0], rest[1]), (rest[2], rest[3])
         self.since, self.changes = int(since), [int(clock) for clock in state["changes"]]
         self.former = state.get("former")
+        agreed, number, wealth = (float(one) for one in state.get("agreement", (0.0, 0.0, 1.0)))
+        self.agreement = (agreed, number, wealth)
         self._matrix = None
