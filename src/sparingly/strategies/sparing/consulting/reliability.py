@@ -248,11 +248,10 @@ class Reliability:
         usual = (agreed + 1) / (number + 2)
         rarer = WORSE * usual + (1 - WORSE) / self.n_classes
         if number >= FIRST_AGREED and rarer < usual:
-            wealth = max(1.0, wealth * (rarer / usual if agrees else (1 - rarer) / (1 - usual)))
-        if wealth < SUSPICION:
-            kept = 1 - 1 / REMEMBERED
-            agreed, number = kept * agreed + agrees, kept * number + 1
-        self.agreement = (agreed, number, wealth)
+            wealth *= rarer / usual if agrees else (1 - rarer) / (1 - usual)
+        kept = 1 - 1 / REMEMBERED
+        # Truths that acquit it have to count: the wealth has a limit, and what is usual follows.
+        self.agreement = (kept * agreed + agrees, kept * number + 1, min(max(1.0, wealth), 10 * DISAGREEMENT))
 
     def _worse(self) -> Tensor:
         """The same expert with a part of its accuracy, its other answers at random."""
