@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from sparingly.experiments.runs.experiment_settings import Run, SettingsError
 from sparingly.experiments.runs.run_records import Results
@@ -36,6 +36,7 @@ class Failed:
     details: str
 
 
+Begun = TypeVar("Begun")
 Outcome = tuple[str, bytes | Failed]
 Pool = Callable[[list[Run]], Iterator[Outcome]]
 
@@ -99,7 +100,7 @@ def perform(run: Run) -> Outcome:
         return run.id, Failed(f"{type(error).__name__}: {first}", traceback.format_exc())
 
 
-def begun_within(minutes: float | None, runs: Iterable[Run]) -> Iterator[Run]:
+def begun_within(minutes: float | None, runs: Iterable[Begun]) -> Iterator[Begun]:
     """The runs, one after the other as they are asked for, until the time since the first is over.
 
     >>> list(begun_within(0, [])), len(list(begun_within(None, range(3)))), list(begun_within(-1, range(3)))
