@@ -9,11 +9,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from benchmarks import ineural
 from sparingly.experiments.reports.comparison import Digest
 from sparingly.experiments.reports.paper_runs import RowBesidePaper, beside_the_paper, paper_runs
 from sparingly.experiments.reports.statistical_tests import Summary, summarise
 from sparingly.experiments.runs.experiment_settings import SettingsError
 
+WHOLE = 10_000
+INEURAL = {6: "IneurAL (official)", 3: "IneurAL (less exploration)"}
+"""How the tables call INeural, by gamma."""
+TWO_CLASSES = ("mnist_binary", "magic_telescope", "adult")
+"""The data sets of Q1."""
 SUMMARY = Path("docs/results/summary")
 PAGE = Path("docs/results/rivals.md")
 COLUMNS = (
@@ -39,11 +47,8 @@ def table(runs: Any, rows: list[RowBesidePaper]) -> list[str]:
     earlier = {} if "earlier" not in runs else runs.groupby(["table", "dataset", "label"])["earlier"].any().to_dict()
     lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
     for row in rows:
-        key = (row.table, row.dataset, row.label)
-        cells = [*key, str(row.regret[0].n), shown(row.regret[0]), shown(row.regret[1]), f"{row.apart[0]:+.1f}"]
-        cells += [shown(row.questions[0]), shown(row.questions[1]), f"{row.apart[1]:+.1f}"]
-        cells += [f"{row.stopped[0]:.0%}", f"{row.stopped[1]:.0%}", "yes" if row.agrees else "no"]
-        lines.append("| " + " | ".join([*cells, "earlier" if earlier.get(key) else "now"]) + " |")
+        code = "earlier" if earlier.get((row.table, row.dataset, row.label)) else "now"
+        lines.append("| " + " | ".join([*cells(row), code]) + " |")
     return lines
 
 
@@ -75,6 +80,38 @@ def collapses(runs: Any) -> list[str]:
     return lines
 
 
+def first_rounds() -> list[str]:
+    """INeural's forms in the first rounds of covertype: how soon they ask, and how many fall silent."""
+    lines = ["| form | seeds | asked by round 100 | nothing in rounds 200 to 400 |", "|---|---|---|---|"]
+    runs = pd.read_csv(ineural.RUNS)
+    for form, part in runs[runs["rounds"] == 400].groupby("form", sort=False):
+        silent = (part["asked_200_to_400"] == 0).sum()
+        lines.append(f"| {form} | {len(part)} | {shown(summarise(part['asked_by_100']))} | {silent} of {len(part)} |")
+    return lines
+
+
+def older_ineural(theirs: Any) -> list[str]:
+    """Whole runs of INeural's other forms, each row beside the authors' own runs."""
+    runs = pd.read_csv(ineural.RUNS).rename(columns={"data": "dataset", "asked": "queries"})
+    runs = runs[runs["rounds"] == WHOLE]
+    runs["table"] = ["Q1" if name in TWO_CLASSES else "Q2" for name in runs["dataset"]]
+    runs["label"] = runs["gamma"].map(INEURAL)
+    lines = ["| form | " + " | ".join(COLUMNS[:-1]) + " |", "|" + "---|" * len(COLUMNS)]
+    for form, part in runs.groupby("form", sort=False):
+        lines += [f"| {form} | {' | '.join(cells(row))} |" for row in beside_the_paper(part, theirs)]
+    return lines
+
+
+def cells(row: RowBesidePaper) -> list[str]:
+    """What a table shows of a row."""
+    return [
+        *(row.table, row.dataset, row.label, str(row.regret[0].n)),
+        *(shown(row.regret[0]), shown(row.regret[1]), f"{row.apart[0]:+.1f}"),
+        *(shown(row.questions[0]), shown(row.questions[1]), f"{row.apart[1]:+.1f}"),
+        *(f"{row.stopped[0]:.0%}", f"{row.stopped[1]:.0%}", "yes" if row.agrees else "no"),
+    ]
+
+
 def shown(summary: Summary) -> str:
     return f"{summary.mean:.0f} ± {summary.error:.0f}" if summary.n > 1 else f"{summary.mean:.0f}"
 
@@ -92,6 +129,8 @@ def study() -> None:
         ("rows", table(runs, rows)),
         ("agreement", agreement(runs, rows)),
         ("stopped", collapses(runs)),
+        ("first rounds", first_rounds()),
+        ("older form", older_ineural(theirs)),
     ):
         head, _, rest = text.partition(f"<!-- {mark} -->\n")
         _, _, tail = rest.partition(f"<!-- end of {mark} -->")

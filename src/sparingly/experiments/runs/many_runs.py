@@ -107,7 +107,7 @@ def begun_within(minutes: float | None, runs: Iterable[Begun]) -> Iterator[Begun
     ([], 3, [])
     """
     end = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    return itertools.takewhile(lambda run: time.monotonic() < end, runs)
+    return itertools.takewhile(lambda _: time.monotonic() < end, runs)
 
 
 def local(workers: int | None = None, minutes: float | None = None) -> Pool:
