@@ -1,9 +1,9 @@
 """INeural: whether its training is at its limit, and which of its forms stands behind the paper's tables.
 
 `python -m benchmarks.ineural [--rounds N] [--seeds N] [--gamma G] [--data NAME] [--form NAME ...] [--minutes M]` plays
-the first rounds of a stream in the preset's form and as older public versions of the released code have it: f2 divided
-by the round, updates from the first round on, or both; one line a run in docs/results/ineural.csv, and only what is
-missing there. `python -m benchmarks ineural` is about the time:
+the first rounds of a stream in the preset's form and with what older public versions of the released code have instead
+(`FORMS`); one line a run in docs/results/ineural.csv, and only what is missing there. `python -m benchmarks ineural` is
+about the time:
 
 f2's input is the gradient of f1 with respect to the K blocks of its input, K d numbers, beside x in one block. That
 gradient is W1' (mask * w2), of rank at most the width h for rows that saw the same W1; but f2's weights V change with
@@ -43,8 +43,11 @@ FORMS: dict[str, dict[str, Any]] = {
     "f2 divided": {"discount": True},
     "updates at once": {"wait": AT_ONCE},
     "both": {"discount": True, "wait": AT_ONCE},
+    "10 epochs": {"epochs": 10},
+    "residual of both": {"residual": "both"},
 }
-"""The preset's form, and what older public versions do: they divide f2 by the round, and learn from round 1 on."""
+"""The preset's form, and what older public versions do: they divide f2 by the round, learn from round 1 on, make fewer
+epochs, and teach f2 what both networks lack."""
 WIDTH, BATCH = 100, 64
 SHAPES = {"MNIST": (10, 784), "covertype": (7, 98), "Magic": (2, 10)}
 """Classes and features."""

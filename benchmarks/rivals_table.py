@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from scipy.stats import fisher_exact
 
 from benchmarks import ineural
 from sparingly.experiments.reports.comparison import Digest
-from sparingly.experiments.reports.paper_runs import RowBesidePaper, beside_the_paper, paper_runs
+from sparingly.experiments.reports.paper_runs import STOPPED, RowBesidePaper, beside_the_paper, paper_runs
 from sparingly.experiments.reports.statistical_tests import Summary, summarise
 from sparingly.experiments.runs.experiment_settings import SettingsError
 
-WHOLE = 10_000
+FIRST, WHOLE = 400, 10_000
 INEURAL = {6: "IneurAL (official)", 3: "IneurAL (less exploration)"}
 """How the tables call INeural, by gamma."""
 TWO_CLASSES = ("mnist_binary", "magic_telescope", "adult")
@@ -73,20 +74,24 @@ def collapses(runs: Any) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     for (name, data, label), part in runs.groupby(["table", "dataset", "label"], sort=False):
-        stopped = part["queries"] <= 20
+        stopped = part["queries"] <= STOPPED
         if stopped.any() and not stopped.all() and not name.endswith("_app"):
             few, rest = summarise(part[stopped]["regret"]), summarise(part[~stopped]["regret"])
             lines.append(f"| {name} | {data} | {label} | {few.n} of {len(part)} | {shown(few)} | {shown(rest)} |")
     return lines
 
 
-def first_rounds() -> list[str]:
-    """INeural's forms in the first rounds of covertype: how soon they ask, and how many fall silent."""
-    lines = ["| form | seeds | asked by round 100 | nothing in rounds 200 to 400 |", "|---|---|---|---|"]
+def first_rounds(theirs: Any) -> list[str]:
+    """INeural's forms in the first rounds of covertype, and how many of the authors' whole runs stopped asking."""
+    names = ["gamma", "form", "seeds", "asked by round 100", "nothing in rounds 200 to 400", "paper's stopped", "p"]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     runs = pd.read_csv(ineural.RUNS)
-    for form, part in runs[runs["rounds"] == 400].groupby("form", sort=False):
-        silent = (part["asked_200_to_400"] == 0).sum()
-        lines.append(f"| {form} | {len(part)} | {shown(summarise(part['asked_by_100']))} | {silent} of {len(part)} |")
+    for (gamma, form), part in runs[runs["rounds"] == FIRST].groupby(["gamma", "form"]):
+        other = theirs[(theirs["dataset"] == "covertype") & (theirs["strategy"] == INEURAL[gamma])]["questions"]
+        silent, stopped = int((part["asked_200_to_400"] == 0).sum()), int((other <= STOPPED).sum())
+        p = fisher_exact([[silent, len(part) - silent], [stopped, len(other) - stopped]]).pvalue
+        cells = [gamma, form, len(part), shown(summarise(part["asked_by_100"])), f"{silent} of {len(part)}"]
+        lines.append("| " + " | ".join(map(str, [*cells, f"{stopped} of {len(other)}", f"{p:.2g}"])) + " |")
     return lines
 
 
@@ -129,7 +134,7 @@ def study() -> None:
         ("rows", table(runs, rows)),
         ("agreement", agreement(runs, rows)),
         ("stopped", collapses(runs)),
-        ("first rounds", first_rounds()),
+        ("first rounds", first_rounds(theirs)),
         ("older form", older_ineural(theirs)),
     ):
         head, _, rest = text.partition(f"<!-- {mark} -->\n")
