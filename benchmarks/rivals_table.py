@@ -81,6 +81,18 @@ def collapses(runs: Any) -> list[str]:
     return lines
 
 
+def still_asking(runs: Any, theirs: Any) -> list[str]:
+    """INeural on covertype without the runs that stopped asking, ours and theirs."""
+    names = [*COLUMNS[:3], "runs", *COLUMNS[4:10], "least p"]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    ours = runs[(runs["dataset"] == "covertype") & runs["label"].isin(INEURAL.values())]
+    for row in beside_the_paper(ours[ours["queries"] > STOPPED], theirs[theirs["questions"] > STOPPED]):
+        told = cells(row)
+        told[3] = f"{row.regret[0].n} and {row.regret[1].n}"
+        lines.append("| " + " | ".join([*told[:10], f"{min(row.p_values):.2f}"]) + " |")
+    return lines
+
+
 def first_rounds(theirs: Any) -> list[str]:
     """INeural's forms in the first rounds of covertype, and how many of the authors' whole runs stopped asking."""
     names = ["gamma", "form", "seeds", "asked by round 100", "nothing in rounds 200 to 400", "paper's stopped", "p"]
@@ -134,6 +146,7 @@ def study() -> None:
         ("rows", table(runs, rows)),
         ("agreement", agreement(runs, rows)),
         ("stopped", collapses(runs)),
+        ("still asking", still_asking(runs, theirs)),
         ("first rounds", first_rounds(theirs)),
         ("older form", older_ineural(theirs)),
     ):
