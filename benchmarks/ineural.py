@@ -1,8 +1,9 @@
 """INeural: whether its training is at its limit, and which of its forms stands behind the paper's tables.
 
-`python -m benchmarks.ineural` plays the first 400 rounds of covertype with f2 as it is and divided by the round, one
-line a run in docs/results/ineural.csv, and adds what is missing. `python -m benchmarks ineural` is about the time:
-
+`python -m benchmarks.ineural [--rounds N] [--seeds N] [--gamma G] [--data NAME] [--form NAME ...] [--minutes M]` plays
+the first rounds of a stream in the preset's form and with what older public versions of the released code have instead
+(`FORMS`); one line a run in docs/results/ineural.csv, and only what is missing there. `python -m benchmarks ineural` is
+about the time:
 
 f2's input is the gradient of f1 with respect to the K blocks of its input, K d numbers, beside x in one block. That
 gradient is W1' (mask * w2), of rank at most the width h for rows that saw the same W1; but f2's weights V change with
@@ -15,10 +16,11 @@ training step against just that.
 
 from __future__ import annotations
 
+import argparse
 import itertools
-import sys
 import time
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -26,12 +28,26 @@ import torch
 
 import sparingly as sp
 from sparingly.experiments.datasets import load
+from sparingly.experiments.runs.many_runs import begun_within
+from sparingly.experiments.runs.paper_studies import TABLES_OF_NUMBERS
 from sparingly.experiments.streams import stream
 from sparingly.learning.block_networks import BlockNet
 from sparingly.learning.training import Adam, Training
 from sparingly.strategies.published.selective_sampling.ineural import INeural
 
-RUNS, ROUNDS = Path("docs/results/ineural.csv"), 400
+RUNS = Path("docs/results/ineural.csv")
+COLUMNS = ["data", "gamma", "rounds", "seed", "form", "regret", "asked", "asked_by_100", "asked_200_to_400", "distinct"]
+AT_ONCE = "at once"
+FORMS: dict[str, dict[str, Any]] = {
+    "released": {},
+    "f2 divided": {"discount": True},
+    "updates at once": {"wait": AT_ONCE},
+    "both": {"discount": True, "wait": AT_ONCE},
+    "10 epochs": {"epochs": 10},
+    "residual of both": {"residual": "both"},
+}
+"""The preset's form, and what older public versions do: they divide f2 by the round, learn from round 1 on, make fewer
+epochs, and teach f2 what both networks lack."""
 WIDTH, BATCH = 100, 64
 SHAPES = {"MNIST": (10, 784), "covertype": (7, 98), "Magic": (2, 10)}
 """Classes and features."""
@@ -75,36 +91,47 @@ def least_seconds(n_classes: int, n_features: int, steps: int = 48) -> float:
     return (time.process_time() - began) / steps
 
 
-def play_missing(seeds: int) -> None:
-    """Add a line to the file for each run that it lacks: questions by round, and how many of three labels differ."""
-    known = (
-        set() if not RUNS.exists() else set(pd.read_csv(RUNS)[["discount", "seed"]].itertuples(index=False, name=None))
-    )
-    if not known:
-        RUNS.write_text("discount,seed,distinct,asked_by_100,asked_by_400,asked_after_200\n")
-    data = load("covertype", "paper")
-    for seed, discount in itertools.product(range(seeds), (False, True)):
-        if (discount, seed) in known:
-            continue
-        source, game = stream(data, seed, ROUNDS, class_order="drawn"), sp.label_efficient(data.n_classes)
-        strategy = INeural(game, data.n_features, gamma=3, discount=discount, seed=seed)
-        played = sp.play(strategy, game, zip(source.X, source.y, strict=True))
-        asked = np.array([r.action == strategy.expert for r in played])
+def play_missing(chosen: argparse.Namespace) -> None:
+    """Add a line for each run that the file lacks: its outcome, questions by round, how many first labels differ."""
+    if not RUNS.exists():
+        RUNS.write_text(",".join(COLUMNS) + "\n")
+    known = set(pd.read_csv(RUNS)[COLUMNS[:5]].itertuples(index=False, name=None))
+    data = load(chosen.data, "paper")
+    order: Literal["drawn", "sorted"] = "drawn" if chosen.data in TABLES_OF_NUMBERS else "sorted"
+    todo = itertools.product([chosen.data], [chosen.gamma], [chosen.rounds], range(chosen.seeds), chosen.form)
+    for key in begun_within(chosen.minutes, (key for key in todo if key not in known)):
+        seed, options = key[3], dict(FORMS[key[4]])
+        if options.get("wait") == AT_ONCE:
+            options["wait"] = -data.n_classes
+        source, game = stream(data, seed, chosen.rounds, class_order=order), sp.label_efficient(data.n_classes)
+        strategy = INeural(game, data.n_features, gamma=chosen.gamma, seed=seed, **options)
+        played = list(sp.play(strategy, game, zip(source.X, source.y, strict=True)))
+        asked = np.array([one.action == strategy.expert for one in played])
         distinct = len(set(source.y[asked][:3].tolist()))
-        counts = [asked[:100].sum(), asked.sum(), asked[200:].sum()]
+        regret = sum(one.cost for one in played)
+        counts = [asked.sum(), asked[:100].sum(), asked[200:400].sum()]
         with RUNS.open("a") as file:
-            file.write(",".join(map(str, [discount, seed, distinct, *counts])) + "\n")
+            file.write(",".join(map(str, [*key, regret, *counts, distinct])) + "\n")
 
 
 def study() -> None:
     """Play what is missing, and print what came out."""
-    play_missing(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
-    for discount, part in pd.read_csv(RUNS).groupby("discount"):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", default="covertype")
+    parser.add_argument("--gamma", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=400)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--form", nargs="+", default=list(FORMS), choices=list(FORMS))
+    parser.add_argument("--minutes", type=float, help="begin no run after so many")
+    torch.set_num_threads(1)
+    play_missing(parser.parse_args())
+    for key, part in pd.read_csv(RUNS).groupby(["data", "gamma", "rounds", "form"], sort=False):
         distinct = part[part["distinct"] == 3]["asked_by_100"]
         print(
-            f"f2 {'divided by the round' if discount else 'as it is'}: {len(part)} seeds, asked "
-            f"{part['asked_by_100'].mean():.1f} times by round 100, {distinct.mean():.1f} where the first three labels "
-            f"differ ({len(distinct)} seeds), nothing after round 200 in {(part['asked_after_200'] == 0).mean():.0%}"
+            f"{', '.join(map(str, key))}: {len(part)} seeds, regret {part['regret'].mean():.0f}, asked "
+            f"{part['asked'].mean():.0f} times, {part['asked_by_100'].mean():.1f} by round 100, {distinct.mean():.1f} "
+            f"where the first three labels differ ({len(distinct)} seeds), nothing in rounds 200 to 400 in "
+            f"{(part['asked_200_to_400'] == 0).mean():.0%}"
         )
 
 

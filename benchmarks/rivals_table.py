@@ -9,11 +9,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+from scipy.stats import fisher_exact
+
+from benchmarks import ineural
 from sparingly.experiments.reports.comparison import Digest
-from sparingly.experiments.reports.paper_runs import RowBesidePaper, beside_the_paper, paper_runs
+from sparingly.experiments.reports.paper_runs import STOPPED, RowBesidePaper, beside_the_paper, paper_runs
 from sparingly.experiments.reports.statistical_tests import Summary, summarise
 from sparingly.experiments.runs.experiment_settings import SettingsError
 
+FIRST, WHOLE = 400, 10_000
+INEURAL = {6: "IneurAL (official)", 3: "IneurAL (less exploration)"}
+"""How the tables call INeural, by gamma."""
+TWO_CLASSES = ("mnist_binary", "magic_telescope", "adult")
+"""The data sets of Q1."""
 SUMMARY = Path("docs/results/summary")
 PAGE = Path("docs/results/rivals.md")
 COLUMNS = (
@@ -39,11 +48,8 @@ def table(runs: Any, rows: list[RowBesidePaper]) -> list[str]:
     earlier = {} if "earlier" not in runs else runs.groupby(["table", "dataset", "label"])["earlier"].any().to_dict()
     lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
     for row in rows:
-        key = (row.table, row.dataset, row.label)
-        cells = [*key, str(row.regret[0].n), shown(row.regret[0]), shown(row.regret[1]), f"{row.apart[0]:+.1f}"]
-        cells += [shown(row.questions[0]), shown(row.questions[1]), f"{row.apart[1]:+.1f}"]
-        cells += [f"{row.stopped[0]:.0%}", f"{row.stopped[1]:.0%}", "yes" if row.agrees else "no"]
-        lines.append("| " + " | ".join([*cells, "earlier" if earlier.get(key) else "now"]) + " |")
+        code = "earlier" if earlier.get((row.table, row.dataset, row.label)) else "now"
+        lines.append("| " + " | ".join([*cells(row), code]) + " |")
     return lines
 
 
@@ -68,11 +74,59 @@ def collapses(runs: Any) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     for (name, data, label), part in runs.groupby(["table", "dataset", "label"], sort=False):
-        stopped = part["queries"] <= 20
+        stopped = part["queries"] <= STOPPED
         if stopped.any() and not stopped.all() and not name.endswith("_app"):
             few, rest = summarise(part[stopped]["regret"]), summarise(part[~stopped]["regret"])
             lines.append(f"| {name} | {data} | {label} | {few.n} of {len(part)} | {shown(few)} | {shown(rest)} |")
     return lines
+
+
+def still_asking(runs: Any, theirs: Any) -> list[str]:
+    """INeural on covertype without the runs that stopped asking, ours and theirs."""
+    names = [*COLUMNS[:3], "runs", *COLUMNS[4:10], "least p"]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    ours = runs[(runs["dataset"] == "covertype") & runs["label"].isin(INEURAL.values())]
+    for row in beside_the_paper(ours[ours["queries"] > STOPPED], theirs[theirs["questions"] > STOPPED]):
+        told = cells(row)
+        told[3] = f"{row.regret[0].n} and {row.regret[1].n}"
+        lines.append("| " + " | ".join([*told[:10], f"{min(row.p_values):.2f}"]) + " |")
+    return lines
+
+
+def first_rounds(theirs: Any) -> list[str]:
+    """INeural's forms in the first rounds of covertype, and how many of the authors' whole runs stopped asking."""
+    names = ["gamma", "form", "seeds", "asked by round 100", "nothing in rounds 200 to 400", "paper's stopped", "p"]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    runs = pd.read_csv(ineural.RUNS)
+    for (gamma, form), part in runs[runs["rounds"] == FIRST].groupby(["gamma", "form"]):
+        other = theirs[(theirs["dataset"] == "covertype") & (theirs["strategy"] == INEURAL[gamma])]["questions"]
+        silent, stopped = int((part["asked_200_to_400"] == 0).sum()), int((other <= STOPPED).sum())
+        p = fisher_exact([[silent, len(part) - silent], [stopped, len(other) - stopped]]).pvalue
+        cells = [gamma, form, len(part), shown(summarise(part["asked_by_100"])), f"{silent} of {len(part)}"]
+        lines.append("| " + " | ".join(map(str, [*cells, f"{stopped} of {len(other)}", f"{p:.2g}"])) + " |")
+    return lines
+
+
+def older_ineural(theirs: Any) -> list[str]:
+    """Whole runs of INeural's other forms, each row beside the authors' own runs."""
+    runs = pd.read_csv(ineural.RUNS).rename(columns={"data": "dataset", "asked": "queries"})
+    runs = runs[runs["rounds"] == WHOLE]
+    runs["table"] = ["Q1" if name in TWO_CLASSES else "Q2" for name in runs["dataset"]]
+    runs["label"] = runs["gamma"].map(INEURAL)
+    lines = ["| form | " + " | ".join(COLUMNS[:-1]) + " |", "|" + "---|" * len(COLUMNS)]
+    for form, part in runs.groupby("form", sort=False):
+        lines += [f"| {form} | {' | '.join(cells(row))} |" for row in beside_the_paper(part, theirs)]
+    return lines
+
+
+def cells(row: RowBesidePaper) -> list[str]:
+    """What a table shows of a row."""
+    return [
+        *(row.table, row.dataset, row.label, str(row.regret[0].n)),
+        *(shown(row.regret[0]), shown(row.regret[1]), f"{row.apart[0]:+.1f}"),
+        *(shown(row.questions[0]), shown(row.questions[1]), f"{row.apart[1]:+.1f}"),
+        *(f"{row.stopped[0]:.0%}", f"{row.stopped[1]:.0%}", "yes" if row.agrees else "no"),
+    ]
 
 
 def shown(summary: Summary) -> str:
@@ -92,6 +146,9 @@ def study() -> None:
         ("rows", table(runs, rows)),
         ("agreement", agreement(runs, rows)),
         ("stopped", collapses(runs)),
+        ("still asking", still_asking(runs, theirs)),
+        ("first rounds", first_rounds(theirs)),
+        ("older form", older_ineural(theirs)),
     ):
         head, _, rest = text.partition(f"<!-- {mark} -->\n")
         _, _, tail = rest.partition(f"<!-- end of {mark} -->")

@@ -47,6 +47,9 @@ def tables(tmp_path):
         ("run --data text.csv --target label --text note --encoder hashin", "there is no text encoder 'hashin'"),
         ("run --settings none.toml", "none.toml cannot be read"),
         ("reproduce q9", "there is no experiment 'q9'"),
+        ("reproduce q1 --data mnist", "--data mnist: there are mnist_binary, magic_telescope, adult"),
+        ("reproduce q2 --strategy cesa", "--strategy cesa: there are neural_cbp, ineural, neuronal"),
+        ("reproduce q1 --minutes 0", "minutes is 0.0: Input should be greater than 0"),
         ("report nowhere", "nowhere holds no results"),
         ("query select", "results holds no results"),
         ("run --strategy good.py:Mine", "the strategy 'good.py:Mine' cannot be loaded"),
@@ -213,6 +216,19 @@ def test_reproduce_lists_its_choices_and_fetch_suggests(capsys):
     with pytest.raises(SystemExit):
         main(["datasets", "--fetch", "adlut"])
     assert "did you mean adult?" in capsys.readouterr().err
+
+
+def test_some_rows_of_the_paper_are_run_and_what_time_did_not_allow_is_said(sparingly, tmp_path):
+    words = "reproduce q1_app --data magic_telescope --strategy neuronal --seeds 2 --horizon 40 --workers 1"
+    _, said, _ = sparingly(*words.split(), "--dry-run")
+    assert said.startswith("4 runs, 0 done, 4 to do (160 rounds)")
+    _, said, _ = sparingly(*words.split(), "--minutes", "0.000001")
+    assert "runs were not begun in 1e-06 minutes; the same command goes on with them" in said
+    code, _, _ = sparingly(*words.split())
+    assert not code
+    kept = [one.run for one in Results(tmp_path / "results").kept()]
+    assert {(run.player.strategy, run.player.options["learning_rate"]) for run in kept} == {("neuronal", 1e-4)}
+    assert [run.seed for run in kept] == [0, 1, 0, 1]
 
 
 def test_a_table_is_evaluated_as_it_comes_and_what_to_do_is_said(sparingly, tmp_path):

@@ -25,6 +25,9 @@ Workers = Annotated[
 ]
 Retry = Annotated[bool | None, typer.Option("--retry", help="Do again what failed before.")]
 DryRun = Annotated[bool | None, typer.Option("--dry-run", help="Say what would run and how long, and stop.")]
+Minutes = Annotated[
+    float | None, typer.Option(help="Begin no run after so many minutes; the same command goes on later.")
+]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="A TOML file; options given here win over it.")]
 
 
@@ -99,6 +102,7 @@ def run(
     address: Address = None,
     workers: Workers = None,
     retry: Retry = None,
+    minutes: Minutes = None,
     dry_run: DryRun = None,
     settings: SettingsFile = None,
 ) -> None:
@@ -117,11 +121,14 @@ def reproduce(
     seeds: Seeds = None,
     horizon: Horizon = None,
     first_seed: Annotated[int | None, typer.Option(help="The first seed.")] = None,
+    data: Annotated[list[str] | None, typer.Option(help="Only the runs on this data set.")] = None,
+    strategy: Annotated[list[str] | None, typer.Option(help="Only the runs of this strategy.")] = None,
     out: Out = None,
     on: On = None,
     address: Address = None,
     workers: Workers = None,
     retry: Retry = None,
+    minutes: Minutes = None,
     dry_run: DryRun = None,
     settings: SettingsFile = None,
 ) -> None:

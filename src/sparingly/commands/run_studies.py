@@ -6,9 +6,10 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from pydantic import Field
 
 from sparingly.commands.cost_options import stated_costs
 from sparingly.encoders.text_encoders import chosen_name
@@ -46,9 +47,34 @@ class RunOptions(PlainSettings):
     workers: int | None = None
     retry: bool = False
     dry_run: bool = False
+    minutes: Annotated[float, Field(gt=0)] | None = None
 
     def pool(self, workers: int) -> Pool:
-        return local(workers) if self.on == "local" else on_ray(self.address, self.workers)
+        if self.on == "local":
+            return local(workers, self.minutes)
+        return on_ray(self.address, self.workers, self.minutes)
+
+
+class Wanted(PlainSettings):
+    """Which of many runs are to be done: those on some data sets, by some strategies; all if nothing is said."""
+
+    data: tuple[str, ...] = ()
+    strategy: tuple[str, ...] = ()
+
+    def among(self, runs: list[Run]) -> list[Run]:
+        """The runs that are wanted; a name that none of the runs has is refused.
+
+        >>> runs = [Run(task=Task(dataset="mnist"), player=Player(strategy=name)) for name in ("cesa", "margin")]
+        >>> [run.player.strategy for run in Wanted(strategy=("margin",)).among(runs)], len(Wanted().among(runs))
+        (['margin'], 2)
+        """
+        known = {"data": [run.task.dataset for run in runs], "strategy": [run.player.strategy for run in runs]}
+        for option, names in known.items():
+            for name in getattr(self, option):
+                if name not in names:
+                    raise SettingsError(f"--{option} {name}: there are {', '.join(dict.fromkeys(names))}")
+        data, strategies = self.data or known["data"], self.strategy or known["strategy"]
+        return [run for run in runs if run.task.dataset in data and run.player.strategy in strategies]
 
 
 class OwnStudy(Task):
@@ -124,6 +150,7 @@ def run_paper(what: str, given: Mapping[str, Any], settings: Path | None) -> Non
     """The paper's experiments: one, several with commas between, or `all`."""
     chosen = (read_toml(settings) if settings else {}) | dict(given)
     options = _run_options(chosen)
+    wanted = Wanted.model_validate({key: chosen.pop(key) for key in Wanted.model_fields if key in chosen})
     unknown = set(chosen) - {"seeds", "horizon", "first_seed"}
     if unknown:
         raise SettingsError(f"{sorted(unknown)[0]!r} is not a setting of reproduce")
@@ -132,7 +159,7 @@ def run_paper(what: str, given: Mapping[str, Any], settings: Path | None) -> Non
         expert_study.study(**chosen) if name == expert_study.NAME else paper_studies.study(name, **chosen)
         for name in names
     ]
-    _do(studies, options)
+    _do(studies, options, wanted=wanted)
 
 
 def _run_options(chosen: dict[str, Any]) -> RunOptions:
@@ -194,14 +221,19 @@ def _check(study: Study) -> None:
         check(Run(task=row.task, player=row.player, seed=study.first_seed))
 
 
-def _do(chosen: list[Study], options: RunOptions, lengths: Mapping[Task, int] | None = None) -> None:
+def _do(
+    chosen: list[Study],
+    options: RunOptions,
+    lengths: Mapping[Task, int] | None = None,
+    wanted: Wanted | None = None,
+) -> None:
     from sparingly.experiments.runs.progress import Progress
 
     results = Results(options.out)
+    runs = list({run.id: run for study in chosen for run in study.runs()}.values())
+    runs = sorted((wanted or Wanted()).among(runs), key=lambda run: run.seed)
     if (options.out / "sparingly.json").is_file() or not options.dry_run:
         results.open()
-    runs = list({run.id: run for study in chosen for run in study.runs()}.values())
-    runs.sort(key=lambda run: run.seed)
     estimates = Estimates(results, lengths or {})
     to_do = missing(runs, results)
     workers = options.workers or (estimates.workers(to_do) if options.on == "local" else os.cpu_count() or 1)
@@ -214,7 +246,7 @@ def _do(chosen: list[Study], options: RunOptions, lengths: Mapping[Task, int] | 
         results.add_study(study)
     with Progress(to_do, estimates, workers) as progress:
         tally = run_all(runs, results, options.pool(workers), retry=options.retry, watch=progress.tick)
-    _tell(tally, options)
+    _tell(tally, to_do, options)
     whole = [study for study in chosen if any(complete_seeds(results, study, row) for row in study.rows)]
     if whole:
         report, files = write_report_of(results, options.out / "report.html", [study.name for study in whole])
@@ -267,13 +299,16 @@ def _plan(runs: list[Run], to_do: list[Run], estimates: Estimates, workers: int)
     return f"{counts}: about {in_time(seconds)} with {workers} worker{'s' * (workers > 1)}{doubt}"
 
 
-def _tell(tally: RunTally, options: RunOptions) -> None:
+def _tell(tally: RunTally, to_do: list[Run], options: RunOptions) -> None:
     for run_id, reason in tally.failed.items():
         typer.echo(f"failed: {run_id}: {reason}", err=True)
     if tally.skipped:
         typer.echo(f"{len(tally.skipped)} runs failed before and were left out; --retry does them again", err=True)
     if tally.failed:
         typer.echo(f"{len(tally.failed)} runs failed; their tracebacks are in {options.out / 'failures'}", err=True)
+    left = len(to_do) - tally.done - len(tally.failed) - len(tally.skipped)
+    if left:
+        typer.echo(f"{left} runs were not begun in {options.minutes:g} minutes; the same command goes on with them")
 
 
 def write_report_of(

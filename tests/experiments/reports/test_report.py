@@ -215,3 +215,16 @@ def test_rows_that_were_not_run_again_come_from_an_earlier_summary_and_are_named
     about = dict(make_report(both).about)
     assert "asks <always> & ever on phishing (T1)" in about["rows of an earlier summary, not run again with this code"]
     assert "rows of an earlier summary, not run again with this code" not in dict(make_report(told).about)
+
+
+def test_a_row_of_an_earlier_summary_is_not_marked_where_a_run_of_it_was_played_again_alike(told, tmp_path):
+    told.write(tmp_path)
+    again = Digest(told.runs[told.runs["seed"] == told.runs["seed"].min()], told.regret, told.f1, told.costs)
+    both = again.filled_from(Digest.read(tmp_path))
+    assert len(both.runs) == len(told.runs)
+    assert not both.runs["earlier"].any()
+    again.runs["regret"] += again.runs["label"] == "Neural-CBP"
+    both = again.filled_from(Digest.read(tmp_path))
+    mine = both.runs["label"] == "Neural-CBP"
+    assert both.runs[mine]["seed"].nunique() == 1, "another outcome: only today's runs count"
+    assert not both.runs["earlier"].any()

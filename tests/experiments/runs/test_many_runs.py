@@ -34,6 +34,13 @@ def test_what_is_missing_is_done_and_nothing_else(study, results):
     assert contents(results) == expected
 
 
+def test_no_run_begins_after_its_minutes_and_the_next_call_goes_on(study, results):
+    short = run_all(study.runs(), results, local(1, minutes=1e-6))
+    assert short.done <= 1
+    rest = run_all(study.runs(), results, local(1, minutes=60))
+    assert (rest.done, rest.already) == (6 - short.done, short.done)
+
+
 def test_failures_are_collected_and_retried_on_request(results, tmp_path):
     (tmp_path / "fragile.py").write_text(
         "from pathlib import Path\nfrom sparingly.strategies.baselines.never_ask import NeverAsk\n\n\n"

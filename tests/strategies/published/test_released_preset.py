@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from benchmarks import faithful
 
 import sparingly as sp
 from sparingly.games import analyze
@@ -122,6 +124,16 @@ def test_every_difference_is_a_keyword_of_the_strategy() -> None:
         chosen = sp.NeuralCBP(sp.label_efficient(2), 3, preset="released", **{name: value}).differences
         assert getattr(chosen, name) == value
         assert {**vars(PRESETS["released"]), name: value} == vars(chosen)
+
+
+@pytest.mark.parametrize("name", ["neural_cbp", "neuronal", "cesa", "margin"])
+def test_every_difference_has_a_measured_effect(name: str) -> None:
+    runs = pd.read_csv(faithful.RUNS)
+    measured = set(runs[runs["strategy"] == name]["changed"])
+    assert set(faithful.variants(name, "magic_telescope")) <= measured
+    told = (faithful.PAGE.parent.parent / "neural-cbp.md").read_text()
+    for words in measured - {faithful.NOTHING}:
+        assert f"| {name} | `{words}` |" in told
 
 
 @pytest.mark.parametrize("costs", [None, [[0, 1, 1], [2, 0, 2], [3, 3, 0]], [[0, 1, 2], [2, 0, 1], [1, 2, 0]]])

@@ -118,18 +118,37 @@ class Digest:
             write_whole(folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g").encode())
 
     def filled_from(self, earlier: Digest) -> Digest:
-        """The same with the rows of an earlier summary that this one has no run of; their runs are marked `earlier`."""
+        """The same with the rows of an earlier summary that this one has no run of; their runs are marked `earlier`.
+
+        A row of which this one has a few runs only, all as the earlier summary has them, stands as it was, too, and is
+        not marked: today's code plays what was played then.
+        """
         import pandas as pd
 
-        known = set(self.runs[KEY].itertuples(index=False, name=None))
+        confirmed = self._confirmed(earlier)
+        known = set(self.runs[KEY].itertuples(index=False, name=None)) - confirmed
         parts = {}
         for name in PARTS:
-            old = getattr(earlier, name)
-            new = [row not in known for row in old[KEY].itertuples(index=False, name=None)]
-            kept = old[new].assign(earlier=True) if name == "runs" else old[new]
-            parts[name] = pd.concat([part for part in (getattr(self, name), kept) if len(part)], ignore_index=True)
-        parts["runs"]["earlier"] = parts["runs"]["earlier"].eq(True) if "earlier" in parts["runs"] else False
+            new, old = getattr(self, name), getattr(earlier, name)
+            new = new[[row in known for row in new[KEY].itertuples(index=False, name=None)]]
+            old = old[[row not in known for row in old[KEY].itertuples(index=False, name=None)]]
+            if name == "runs":
+                new = new.assign(earlier=False)
+                old = old.assign(earlier=[row not in confirmed for row in old[KEY].itertuples(index=False, name=None)])
+            parts[name] = pd.concat([part for part in (new, old) if len(part)], ignore_index=True)
         return Digest(**parts)
+
+    def _confirmed(self, earlier: Digest) -> set[tuple[Any, ...]]:
+        """The rows whose runs, fewer than an earlier summary has, are there with the same regret and questions."""
+        columns = [*KEY, "seed", "regret", "queries"]
+        there = {row[:4]: row[4:] for row in earlier.runs[columns].itertuples(index=False, name=None)}
+        seeds = earlier.runs.groupby(KEY).size().to_dict()
+        return {
+            row
+            for row, mine in self.runs[columns].groupby(KEY)
+            if len(mine) < seeds.get(row, 0)
+            and all(there.get(run[:4]) == run[4:] for run in mine.itertuples(index=False, name=None))
+        }
 
     @classmethod
     def read(cls, folder: Path) -> Digest:

@@ -210,7 +210,8 @@ def in_words(comparisons: Iterable[Comparison]) -> list[str]:
 def _one_in_words(comparison: Comparison) -> str:
     best = comparison.best
     reference = next(line for line in comparison.lines if line.label == comparison.reference)
-    start = f"{comparison.table}, {comparison.dataset}, {_seeds(comparison.seeds)}: "
+    counts = [line.regret.n for line in comparison.lines]
+    start = f"{comparison.table}, {comparison.dataset}, {_seeds(min(counts), max(counts))}: "
     if best is reference:
         second = min((line for line in comparison.lines if line is not best), key=lambda line: line.regret.mean)
         return start + (
@@ -221,12 +222,17 @@ def _one_in_words(comparison: Comparison) -> str:
     lead = best.paired
     sure = lead is not None and lead.interval[1] < 0
     doubt = "seed by seed the lead is clear" if sure else "seed by seed the lead could be luck"
-    doubt = doubt if comparison.seeds >= FEWEST else "too few seeds to tell"
+    doubt = doubt if min(best.regret.n, reference.regret.n) >= FEWEST else "too few seeds to tell"
     return start + f"{best.label} had the lowest mean regret, {best.regret.mean:.0f}, {ahead}; {doubt}."
 
 
-def _seeds(n: int) -> str:
-    return "1 seed" if n == 1 else f"{n} seeds"
+def _seeds(fewest: int, most: int) -> str:
+    """How many seeds there are, where rows may differ.
+
+    >>> _seeds(1, 1), _seeds(25, 25), _seeds(3, 25)
+    ('1 seed', '25 seeds', '3 to 25 seeds')
+    """
+    return f"{fewest} to {most} seeds" if fewest < most else "1 seed" if most == 1 else f"{most} seeds"
 
 
 def _share(best: Line, other: Line) -> str:
@@ -242,10 +248,10 @@ def _luck(line: Line) -> str:
 
 def _about(runs: Any, versions: Iterable[str]) -> tuple[tuple[str, str], ...]:
     once = runs.drop_duplicates("run")
-    seeds = runs.groupby("table", sort=False)["seed"].nunique()
+    seeds = runs.groupby(["table", "dataset", "label"], sort=False).size().groupby("table", sort=False)
     return (
         ("runs", f"{len(once)}, {int(once['rounds'].sum()):,} rounds"),
-        ("tables", ", ".join(f"{table} ({_seeds(n)})" for table, n in seeds.items())),
+        ("tables", ", ".join(f"{table} ({_seeds(part.min(), part.max())})" for table, part in seeds)),
         ("data sets", ", ".join(once["dataset"].drop_duplicates())),
         ("preprocessing", ", ".join(once["preprocessing"].drop_duplicates())),
         ("rounds a run", ", ".join(f"{n:,}" for n in sorted(once["rounds"].unique()))),

@@ -7,7 +7,9 @@ So a killed worker, a killed runner or a full disk costs the runs in flight and 
 from __future__ import annotations
 
 import fcntl
+import itertools
 import logging
+import math
 import os
 import threading
 import time
@@ -17,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from sparingly.experiments.runs.experiment_settings import Run, SettingsError
 from sparingly.experiments.runs.run_records import Results
@@ -34,6 +36,7 @@ class Failed:
     details: str
 
 
+Begun = TypeVar("Begun")
 Outcome = tuple[str, bytes | Failed]
 Pool = Callable[[list[Run]], Iterator[Outcome]]
 
@@ -97,21 +100,31 @@ def perform(run: Run) -> Outcome:
         return run.id, Failed(f"{type(error).__name__}: {first}", traceback.format_exc())
 
 
-def local(workers: int | None = None) -> Pool:
-    """The cores of this machine: processes of one thread each."""
+def begun_within(minutes: float | None, runs: Iterable[Begun]) -> Iterator[Begun]:
+    """The runs, one after the other as they are asked for, until the time since the first is over.
+
+    >>> list(begun_within(0, [])), len(list(begun_within(None, range(3)))), list(begun_within(-1, range(3)))
+    ([], 3, [])
+    """
+    end = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    return itertools.takewhile(lambda _: time.monotonic() < end, runs)
+
+
+def local(workers: int | None = None, minutes: float | None = None) -> Pool:
+    """The cores of this machine: processes of one thread each; no run begins after so many minutes."""
 
     def pool(runs: list[Run]) -> Iterator[Outcome]:
         from joblib import Parallel, delayed, parallel_config
 
-        n = max(1, min(workers or os.cpu_count() or 1, len(runs)))
+        n, ahead = max(1, min(workers or os.cpu_count() or 1, len(runs))), begun_within(minutes, runs)
         if n == 1:
-            yield from map(_perform_here, runs)
+            yield from map(_perform_here, ahead)
             return
         # loky takes the data that a worker keeps for a leak, and renews the worker between two runs: no harm, no news.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
         with parallel_config("loky", inner_max_num_threads=1):
             yield from Parallel(n_jobs=n, return_as="generator_unordered", pre_dispatch=n)(
-                delayed(_perform_for)(os.getpid(), run) for run in runs
+                delayed(_perform_for)(os.getpid(), run) for run in ahead
             )
 
     return pool
@@ -142,8 +155,10 @@ def _leave_with(runner: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def on_ray(address: str | None = None, workers: int | None = None) -> Pool:
+def on_ray(address: str | None = None, workers: int | None = None, minutes: float | None = None) -> Pool:
     """A Ray cluster: the one at an address, or one that is started here and stopped afterwards.
+
+    No run begins after so many minutes.
 
     A task whose worker dies is done again by Ray, up to ten times; then only this run has failed. With Ray's joblib
     backend a lost worker would end all runs.
@@ -153,7 +168,7 @@ def on_ray(address: str | None = None, workers: int | None = None) -> Pool:
         with _ray(address, workers) as ray:
             task = ray.remote(num_cpus=1, max_retries=10)(perform)
             slots = max(1, workers or int(ray.cluster_resources().get("CPU", 1)))
-            waiting, ahead = {}, iter(runs)
+            waiting, ahead = {}, begun_within(minutes, runs)
             while True:
                 for run in ahead:
                     waiting[task.remote(run)] = run
