@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import sparingly as sp
-from sparingly.strategies.sparing.beliefs import SHARES, Beliefs, _share
+from sparingly.strategies.sparing.beliefs import SHARES, Beliefs, share_of
 from sparingly.strategies.sparing.kernel import KernelMembers, _blind_weights
 from sparingly.strategies.sparing.knowledge import Bought
 
@@ -65,7 +65,7 @@ def test_the_share_is_as_good_as_the_best_on_unseen_labels():
     with torch.no_grad():
         found = {}
         for share in SHARES.tolist():
-            beliefs._share = share
+            beliefs.share_of = share
             found[share] = float(-beliefs(X)[folds, rows][rows, y].log().mean())
     assert float(-unseen[rows, y].log().mean()) < min(found.values()) + 2 / len(X)
 
@@ -74,10 +74,10 @@ def test_the_share_follows_whoever_predicts_unseen_labels():
     y = torch.arange(200) % 2
     right = torch.where(torch.nn.functional.one_hot(y, 2) == 1, 0.9, 0.1)
     coin = torch.full((200, 2), 0.5)
-    assert _share(right, coin, y) < 0.05
-    assert _share(coin, right, y) > 0.95
-    assert 0.2 < _share(coin, coin, y) < 0.4
-    assert 0 <= _share(1 - torch.eye(2)[y], 1 - torch.eye(2)[y], y) <= 1, "even where both are sure and wrong"
+    assert share_of(right, coin, y) < 0.05
+    assert share_of(coin, right, y) > 0.95
+    assert 0.2 < share_of(coin, coin, y) < 0.4
+    assert 0 <= share_of(1 - torch.eye(2)[y], 1 - torch.eye(2)[y], y) <= 1, "even where both are sure and wrong"
 
 
 def test_the_kernel_takes_the_common_differences_for_the_ones_that_matter():

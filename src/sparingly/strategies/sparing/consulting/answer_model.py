@@ -45,8 +45,9 @@ class AnswerModel:
     def rows(self, X: Tensor, answers: Tensor) -> Tensor:
         """Observations with answers `[block, expert]` beside them; where there is none, all classes alike.
 
-        >>> AnswerModel(2, 1, 2).rows(torch.tensor([[3.0]]), torch.tensor([[1, -1]])).round(decimals=2).tolist()
-        [[3.0, 0.0, 0.5, 0.35, 0.35]]
+        >>> rows = AnswerModel(2, 1, 2).rows(torch.tensor([[3.0]]), torch.tensor([[1, -1]]))
+        >>> [round(one, 2) for one in rows[0].tolist()]
+        [3.0, 0.0, 0.5, 0.35, 0.35]
         """
         named = nn.functional.one_hot(answers.clamp(min=0), self.n_classes).float()
         said = torch.where(answers[:, :, None] >= 0, named, self.n_classes**-0.5)
