@@ -118,7 +118,11 @@ def test_no_sequence_of_requests_makes_the_service_fail(served, url):
             assert response.status_code < 500, response.text
             case.validate_response(response, checks=[response_schema_conformance])
 
-    run_state_machine_as_test(Machine, settings=settings(max_examples=4 * EXAMPLES, stateful_step_count=12, **QUIETLY))
-    worked = {name for name, status in seen if status == 200}
-    assert {"observations", "questions", "answer", "undo", "withdraw"} <= worked, sorted(seen)
+    wanted = {(name, 200) for name in ("observations", "questions", "answer", "undo", "withdraw")}
+    # Which calls get somewhere depends on when replies come: further sequences are played until all have.
+    for times in (4, 8, 16):
+        if not wanted <= seen:
+            quietly = settings(max_examples=times * EXAMPLES, stateful_step_count=12, **QUIETLY)
+            run_state_machine_as_test(Machine, settings=quietly)
+    assert wanted <= seen, sorted(seen)
     assert 409 in {status for _, status in seen}
