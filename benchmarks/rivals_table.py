@@ -17,6 +17,7 @@ from sparingly.experiments.reports.comparison import Digest
 from sparingly.experiments.reports.paper_runs import STOPPED, RowBesidePaper, beside_the_paper, paper_runs
 from sparingly.experiments.reports.statistical_tests import Summary, summarise
 from sparingly.experiments.runs.experiment_settings import SettingsError
+from sparingly.experiments.runs.paper_studies import Printed, printed
 
 FIRST, WHOLE = 400, 10_000
 INEURAL = {6: "IneurAL (official)", 3: "IneurAL (less exploration)"}
@@ -54,17 +55,31 @@ def table(runs: Any, rows: list[RowBesidePaper]) -> list[str]:
 
 
 def agreement(runs: Any, rows: list[RowBesidePaper]) -> list[str]:
-    """How many rows agree, by the code their runs were made by, with the fewest and the most seeds."""
-    lines = ["| code | rows | agree at 1 % | seeds |", "|---|---|---|---|"]
+    """How many rows agree, by the code their runs were made by, with the fewest and the most seeds.
+
+    Of the tables Q1 to Q3, by code and of all the rows that the paper has; the rows of Q4, with other costs, apart.
+    """
+    lines = ["| tables | code | rows | agree at 1 % | seeds |", "|---|---|---|---|---|"]
     old = (
         set() if "earlier" not in runs else set(runs[runs["earlier"]][["table", "dataset", "label"]].itertuples(False))
     )
-    for words in ("now", "earlier"):
-        some = [row for row in rows if ((row.table, row.dataset, row.label) in old) == (words == "earlier")]
+    tables = [row for row in rows if row.table != "Q4"]
+    by_code: dict[str, list[RowBesidePaper]] = {"now": [], "earlier": []}
+    for row in tables:
+        by_code["earlier" if (row.table, row.dataset, row.label) in old else "now"].append(row)
+    groups = [("Q1 to Q3", code, some) for code, some in by_code.items()]
+    costs = [row for row in rows if row.table == "Q4"]
+    for name, code, some in [*groups, ("Q1 to Q3", f"all, of {len(paper_rows())}", tables), ("Q4", "now", costs)]:
         if some:
             n = [row.regret[0].n for row in some]
-            lines.append(f"| {words} | {len(some)} | {sum(row.agrees for row in some)} | {min(n)} to {max(n)} |")
+            agree = sum(row.agrees for row in some)
+            lines.append(f"| {name} | {code} | {len(some)} | {agree} | {min(n)} to {max(n)} |")
     return lines
+
+
+def paper_rows() -> list[Printed]:
+    """The rows of the paper's tables, each once: its appendix repeats all but Neuronal's."""
+    return [row for row in printed() if not row.table.endswith("_app") or row.strategy.startswith("Neuronal")]
 
 
 def collapses(runs: Any) -> list[str]:

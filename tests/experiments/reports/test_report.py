@@ -215,6 +215,10 @@ def test_rows_that_were_not_run_again_come_from_an_earlier_summary_and_are_named
     about = dict(make_report(both).about)
     assert "asks <always> & ever on phishing (T1)" in about["rows of an earlier summary, not run again with this code"]
     assert "rows of an earlier summary, not run again with this code" not in dict(make_report(told).about)
+    both.write(tmp_path)
+    always = Digest(told.runs[~mine], **{name: part[part["label"] != "Neural-CBP"] for name, part in parts.items()})
+    then = always.filled_from(Digest.read(tmp_path))
+    assert (len(then.runs), then.runs["earlier"].sum()) == (len(told.runs), 0), "what it does not mark stays so"
 
 
 def test_a_row_of_an_earlier_summary_is_not_marked_where_a_run_of_it_was_played_again_alike(told, tmp_path):

@@ -121,7 +121,8 @@ class Digest:
         """The same with the rows of an earlier summary that this one has no run of; their runs are marked `earlier`.
 
         A row of which this one has a few runs only, all as the earlier summary has them, stands as it was, too, and is
-        not marked: today's code plays what was played then.
+        not marked: today's code plays what was played then. Nor is a row that the earlier summary itself, which was
+        filled so, does not mark.
         """
         import pandas as pd
 
@@ -134,7 +135,9 @@ class Digest:
             old = old[[row not in known for row in old[KEY].itertuples(index=False, name=None)]]
             if name == "runs":
                 new = new.assign(earlier=False)
-                old = old.assign(earlier=[row not in confirmed for row in old[KEY].itertuples(index=False, name=None)])
+                marked = old.get("earlier", True)
+                unseen = [row not in confirmed for row in old[KEY].itertuples(index=False, name=None)]
+                old = old.assign(earlier=marked & np.array(unseen, dtype=bool))
             parts[name] = pd.concat([part for part in (new, old) if len(part)], ignore_index=True)
         return Digest(**parts)
 
