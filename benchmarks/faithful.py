@@ -59,7 +59,7 @@ OTHERWISE: dict[str, dict[str, Option]] = {
         name: value for name, value in vars(PRESETS["paper"]).items() if value != vars(PRESETS["released"])[name]
     },
     "neuronal": {"discount": True, **_BEGINNING},
-    "ineural": {"discount": True, **_BEGINNING},
+    "ineural": {"discount": True, "residual": "both", "epochs": 10, "learns": "announced", **_BEGINNING},
     "cesa": {**_CLASSIFIER, **_BEGINNING, "start": "none"},
     "margin": {**_CLASSIFIER, **_BEGINNING, "start": "none"},
 }

@@ -1,9 +1,10 @@
 """INeural: whether its training is at its limit, and which of its forms stands behind the paper's tables.
 
-`python -m benchmarks.ineural [--rounds N] [--seeds N] [--gamma G] [--data NAME] [--form NAME ...] [--minutes M]` plays
-the first rounds of a stream in the preset's form and with what older public versions of the released code have instead
-(`FORMS`); one line a run in docs/results/ineural.csv, and only what is missing there. `python -m benchmarks ineural` is
-about the time:
+`python -m benchmarks.ineural [--rounds N] [--seeds N] [--gamma G] [--data NAME] [--form NAME ...] [--silent]` plays the
+first rounds of a stream in the preset's form and with what older public versions of the released code have instead
+(`FORMS`); one line a run in docs/results/ineural.csv, and only what is missing there; `--silent` plays only those that
+asked nothing in rounds 200 to 400, to the end if there are rounds enough. `python -m benchmarks ineural` is about the
+time:
 
 f2's input is the gradient of f1 with respect to the K blocks of its input, K d numbers, beside x in one block. That
 gradient is W1' (mask * w2), of rank at most the width h for rows that saw the same W1; but f2's weights V change with
@@ -45,9 +46,16 @@ FORMS: dict[str, dict[str, Any]] = {
     "both": {"discount": True, "wait": AT_ONCE},
     "10 epochs": {"epochs": 10},
     "residual of both": {"residual": "both"},
+    "announced class": {"learns": "announced"},
+    "every answer": {"schedule": "answers"},
+    "rate 1e-4": {"learning_rate": 1e-4},
+    "all epochs": {"stop": None},
+    "earlier start": {"start": "each", "schedule": "paper"},
 }
 """The preset's form, and what older public versions do: they divide f2 by the round, learn from round 1 on, make fewer
-epochs, and teach f2 what both networks lack."""
+epochs, and teach f2 what both networks lack. Then what the strategy's own authors' code does, which teaches the
+announced class alone, after every answer, with a tenth of the rate; no early stop; and the start that the preset had
+before."""
 WIDTH, BATCH = 100, 64
 SHAPES = {"MNIST": (10, 784), "covertype": (7, 98), "Magic": (2, 10)}
 """Classes and features."""
@@ -99,6 +107,9 @@ def play_missing(chosen: argparse.Namespace) -> None:
     data = load(chosen.data, "paper")
     order: Literal["drawn", "sorted"] = "drawn" if chosen.data in TABLES_OF_NUMBERS else "sorted"
     todo = itertools.product([chosen.data], [chosen.gamma], [chosen.rounds], range(chosen.seeds), chosen.form)
+    if chosen.silent:
+        stopped = silent(chosen.rounds)
+        todo = (key for key in todo if key in stopped)
     for key in begun_within(chosen.minutes, (key for key in todo if key not in known)):
         seed, options = key[3], dict(FORMS[key[4]])
         if options.get("wait") == AT_ONCE:
@@ -114,6 +125,12 @@ def play_missing(chosen: argparse.Namespace) -> None:
             file.write(",".join(map(str, [*key, regret, *counts, distinct])) + "\n")
 
 
+def silent(rounds: int) -> set[tuple[Any, ...]]:
+    """The runs, with as many rounds as are given, that asked nothing in rounds 200 to 400 of a run that has these."""
+    known = pd.read_csv(RUNS)
+    return set(known[known["asked_200_to_400"] == 0].assign(rounds=rounds)[COLUMNS[:5]].itertuples(False, None))
+
+
 def study() -> None:
     """Play what is missing, and print what came out."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -122,6 +139,7 @@ def study() -> None:
     parser.add_argument("--rounds", type=int, default=400)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--form", nargs="+", default=list(FORMS), choices=list(FORMS))
+    parser.add_argument("--silent", action="store_true", help="only seeds that asked nothing in rounds 200 to 400")
     parser.add_argument("--minutes", type=float, help="begin no run after so many")
     torch.set_num_threads(1)
     play_missing(parser.parse_args())

@@ -9,17 +9,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy.stats import fisher_exact
 
 from benchmarks import ineural
 from sparingly.experiments.reports.comparison import Digest
-from sparingly.experiments.reports.paper_runs import STOPPED, RowBesidePaper, beside_the_paper, paper_runs
+from sparingly.experiments.reports.paper_runs import (
+    COSTS,
+    LEVEL,
+    STOPPED,
+    RowBesidePaper,
+    beside_the_paper,
+    paper_runs,
+    two_sample,
+)
 from sparingly.experiments.reports.statistical_tests import Summary, summarise
 from sparingly.experiments.runs.experiment_settings import SettingsError
 from sparingly.experiments.runs.paper_studies import Printed, printed
 
 FIRST, WHOLE = 400, 10_000
+SHUFFLES = 100
+"""Of the runs of each row, to see what chance does."""
 INEURAL = {6: "IneurAL (official)", 3: "IneurAL (less exploration)"}
 """How the tables call INeural, by gamma."""
 TWO_CLASSES = ("mnist_binary", "magic_telescope", "adult")
@@ -75,6 +86,23 @@ def agreement(runs: Any, rows: list[RowBesidePaper]) -> list[str]:
             agree = sum(row.agrees for row in some)
             lines.append(f"| {name} | {code} | {len(some)} | {agree} | {min(n)} to {max(n)} |")
     return lines
+
+
+def by_chance(runs: Any, theirs: Any, rows: list[RowBesidePaper]) -> list[str]:
+    """How many rows would differ if our runs and theirs were of one kind: each row's runs are shuffled and split."""
+    rng, differ = np.random.default_rng(0), np.zeros(SHUFFLES, dtype=int)
+    for row in rows:
+        ours = runs[(runs["table"] == row.table) & (runs["dataset"] == row.dataset) & (runs["label"] == row.label)]
+        named = (theirs["dataset"] == row.dataset) & (theirs["strategy"] == COSTS.get(row.label, row.label))
+        other = theirs[named & (theirs["table"] == row.table)]
+        both = np.concatenate([ours[["regret", "queries"]].to_numpy(), other[["regret", "questions"]].to_numpy()])
+        for k in range(SHUFFLES):
+            mixed = rng.permutation(both)
+            tests = [two_sample(*np.split(mixed[:, column], [len(ours)])) for column in (0, 1)]
+            differ[k] += min(tests[0] + tests[1]) < LEVEL
+    here = sum(not row.agrees for row in rows)
+    told = [f"| {len(rows)} | {here} | {differ.mean():.1f} | {(differ >= here).mean():.0%} |"]
+    return ["| rows | differ | would differ by chance | so many or more |", "|---|---|---|---|", *told]
 
 
 def paper_rows() -> list[Printed]:
@@ -156,10 +184,12 @@ def study() -> None:
             "the authors' own runs are not at hand: put paper/runs.csv beside the folder SPARINGLY_DATA"
         )
     rows = beside_the_paper(runs, theirs)
+    tables = [row for row in rows if row.table != "Q4"]
     text = PAGE.read_text()
     for mark, lines in (
         ("rows", table(runs, rows)),
         ("agreement", agreement(runs, rows)),
+        ("chance", by_chance(runs, theirs, tables)),
         ("stopped", collapses(runs)),
         ("still asking", still_asking(runs, theirs)),
         ("first rounds", first_rounds(theirs)),

@@ -126,7 +126,7 @@ def test_every_difference_is_a_keyword_of_the_strategy() -> None:
         assert {**vars(PRESETS["released"]), name: value} == vars(chosen)
 
 
-@pytest.mark.parametrize("name", ["neural_cbp", "neuronal", "cesa", "margin"])
+@pytest.mark.parametrize("name", RELEASED)
 def test_every_difference_has_a_measured_effect(name: str) -> None:
     runs = pd.read_csv(faithful.RUNS)
     measured = set(runs[runs["strategy"] == name]["changed"])
