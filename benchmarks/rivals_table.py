@@ -137,23 +137,39 @@ def still_asking(runs: Any, theirs: Any) -> list[str]:
 
 
 def first_rounds(theirs: Any) -> list[str]:
-    """INeural's forms in the first rounds of covertype, and how many of the authors' whole runs stopped asking."""
-    names = ["gamma", "form", "seeds", "asked by round 100", "nothing in rounds 200 to 400", "paper's stopped", "p"]
+    """INeural's forms in the first rounds of covertype, and how many stop asking, beside the authors' whole runs.
+
+    A run that asks more than `STOPPED` times in its first rounds has not stopped; where the others were played to the
+    end it is known of all how many stopped.
+    """
+    names = ["gamma", "form", "seeds", "asked by round 100", "nothing in rounds 200 to 400", "stopped in the end"]
+    names += ["paper's stopped", "p"]
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     runs = pd.read_csv(ineural.RUNS)
+    runs = runs[runs["data"] == "covertype"]
     for (gamma, form), part in runs[runs["rounds"] == FIRST].groupby(["gamma", "form"]):
         other = theirs[(theirs["dataset"] == "covertype") & (theirs["strategy"] == INEURAL[gamma])]["questions"]
+        whole = runs[(runs["rounds"] == WHOLE) & (runs["gamma"] == gamma) & (runs["form"] == form)]
+        few = part[part["asked"] <= STOPPED]
         silent, stopped = int((part["asked_200_to_400"] == 0).sum()), int((other <= STOPPED).sum())
-        p = fisher_exact([[silent, len(part) - silent], [stopped, len(other) - stopped]]).pvalue
-        cells = [gamma, form, len(part), shown(summarise(part["asked_by_100"])), f"{silent} of {len(part)}"]
+        ended, told = silent, "-"
+        if set(few["seed"]) <= set(whole["seed"]):
+            ended = int((whole[whole["seed"].isin(few["seed"])]["asked"] <= STOPPED).sum())
+            told = f"{ended} of {len(part)}"
+        p = fisher_exact([[ended, len(part) - ended], [stopped, len(other) - stopped]]).pvalue
+        cells = [gamma, form, len(part), shown(summarise(part["asked_by_100"])), f"{silent} of {len(part)}", told]
         lines.append("| " + " | ".join(map(str, [*cells, f"{stopped} of {len(other)}", f"{p:.2g}"])) + " |")
     return lines
 
 
 def older_ineural(theirs: Any) -> list[str]:
-    """Whole runs of INeural's other forms, each row beside the authors' own runs."""
+    """Whole runs of INeural's other forms, each row beside the authors' own runs.
+
+    Of each, as many seeds as were played in turn: later ones may have been played because they had stopped asking.
+    """
     runs = pd.read_csv(ineural.RUNS).rename(columns={"data": "dataset", "asked": "queries"})
-    runs = runs[runs["rounds"] == WHOLE]
+    runs = runs[runs["rounds"] == WHOLE].sort_values("seed", kind="stable")
+    runs = runs[runs["seed"] == runs.groupby(["dataset", "gamma", "form"]).cumcount()]
     runs["table"] = ["Q1" if name in TWO_CLASSES else "Q2" for name in runs["dataset"]]
     runs["label"] = runs["gamma"].map(INEURAL)
     lines = ["| form | " + " | ".join(COLUMNS[:-1]) + " |", "|" + "---|" * len(COLUMNS)]
