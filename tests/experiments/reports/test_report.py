@@ -219,6 +219,12 @@ def test_rows_that_were_not_run_again_come_from_an_earlier_summary_and_are_named
     always = Digest(told.runs[~mine], **{name: part[part["label"] != "Neural-CBP"] for name, part in parts.items()})
     then = always.filled_from(Digest.read(tmp_path))
     assert (len(then.runs), then.runs["earlier"].sum()) == (len(told.runs), 0), "what it does not mark stays so"
+    assert list(then.runs) == list(both.runs)
+    moved = Digest(always.runs.assign(table="A"), always.regret, always.f1, always.costs)
+    assert list(dict.fromkeys(moved.filled_from(Digest.read(tmp_path)).runs["table"])) == [
+        *told.runs["table"].unique(),
+        "A",
+    ]
 
 
 def test_a_row_of_an_earlier_summary_is_not_marked_where_a_run_of_it_was_played_again_alike(told, tmp_path):

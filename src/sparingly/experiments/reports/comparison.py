@@ -122,11 +122,12 @@ class Digest:
 
         A row of which this one has a few runs only, all as the earlier summary has them, stands as it was, too, and is
         not marked: today's code plays what was played then. Nor is a row that the earlier summary itself, which was
-        filled so, does not mark.
+        filled so, does not mark. Tables stand in the order of the earlier summary.
         """
         import pandas as pd
 
         confirmed = self._confirmed(earlier)
+        tables = list(dict.fromkeys([*earlier.runs["table"], *self.runs["table"]]))
         known = set(self.runs[KEY].itertuples(index=False, name=None)) - confirmed
         parts = {}
         for name in PARTS:
@@ -138,7 +139,8 @@ class Digest:
                 marked = old.get("earlier", True)
                 unseen = [row not in confirmed for row in old[KEY].itertuples(index=False, name=None)]
                 old = old.assign(earlier=marked & np.array(unseen, dtype=bool))
-            parts[name] = pd.concat([part for part in (new, old) if len(part)], ignore_index=True)
+            both = pd.concat([part for part in (new, old) if len(part)])[list(dict.fromkeys([*old, *new]))]
+            parts[name] = both.sort_values("table", key=lambda names: names.map(tables.index), kind="stable")
         return Digest(**parts)
 
     def _confirmed(self, earlier: Digest) -> set[tuple[Any, ...]]:
