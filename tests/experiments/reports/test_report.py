@@ -19,7 +19,10 @@ from sparingly.experiments.runs.paper_studies import FP_SENSITIVE, printed, stud
 from sparingly.experiments.runs.run_records import Results
 
 EPOCHS = {"epochs": 5}
-LABELS = {"Neural-CBP": ("neural_cbp", {"preset": "released", **EPOCHS}), "asks <always> & ever": ("always_ask", {"epochs": 1})}
+LABELS = {
+    "Neural-CBP": ("neural_cbp", {"preset": "released", **EPOCHS}),
+    "asks <always> & ever": ("always_ask", {"epochs": 1}),
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +35,9 @@ def results(tmp_path_factory) -> Results:
         for label, (strategy, options) in LABELS.items()
     ]
     costs = [
-        Row(table="T2", task=_task("phishing", costs), player=Player(strategy="neural_cbp", options=EPOCHS, label=label))
+        Row(
+            table="T2", task=_task("phishing", costs), player=Player(strategy="neural_cbp", options=EPOCHS, label=label)
+        )
         for label, costs in (("uniform costs", None), ("FP-sensitive costs", FP_SENSITIVE))
     ]
     for name, part in (("t1", rows), ("t2", costs)):
