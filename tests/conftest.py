@@ -20,7 +20,12 @@ def pytest_configure() -> None:
     settings.load_profile("any machine")
 
 
+LONG = ("test_documentation.py", "test_many_runs.py", "test_crash.py", "test_service_openapi.py", "test_chaos.py")
+"""Files whose tests take long, and so come first: at the end, one process would be left to finish them alone."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in LONG)
     folder = os.environ.get("SPARINGLY_DATA")
     if folder and Path(folder).is_dir():
         return

@@ -113,8 +113,9 @@ def test_what_openml_would_send_is_recognised_and_anything_else_refused(name, tm
     path = openml.keep(name, features.iloc[shuffled], target.iloc[shuffled], tmp_path)
     assert openml.recorded_hash(path)
     features.iloc[0, 0] += 1
+    few = slice(1000 if name == "covertype" else None)  # of half a million rows, those will do
     with pytest.raises(DataError, match="not kept"):
-        openml.keep(name, features, target, tmp_path / "other")
+        openml.keep(name, features[few], target[few], tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from sparingly.experiments.runs.experiment_settings import Player, SettingsError, Task, study_of
 from sparingly.experiments.runs.many_runs import alone, local, on_ray, run_all
 from sparingly.experiments.runs.run_records import Results
+from tests import fork_server
 
 
 def contents(results: Results) -> dict[str, str]:
@@ -68,7 +70,7 @@ def test_two_runners_do_not_share_a_folder(study, results):
         run_all(study.runs(), results, local(1))
 
 
-def test_a_full_disk_costs_the_run_in_flight_only(study, results, environment):
+def test_a_full_disk_costs_the_run_in_flight_only(study, results, tmp_path, environment):
     """The size of files is limited, as a disk that is full limits it: the first record does not fit."""
     done = run_all(list(study.runs())[:1], results, local(1))
     assert done.done == 1
@@ -77,9 +79,11 @@ def test_a_full_disk_costs_the_run_in_flight_only(study, results, environment):
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nrun_all(study.runs(), results, local(1))\n"
     )
-    process = _process(script, study, results, environment)
-    assert process.wait(120) == 1
-    assert b"cannot be written (File too large): 0 runs of this call are kept" in process.stderr.read()
+    _write_study(study, results)
+    words = f"import sys\nsys.path.insert(0, {str(results.folder.parent)!r})\n{script}"
+    done = subprocess.run([*fork_server.python(tmp_path), words], env=environment, capture_output=True)
+    assert done.returncode == 1
+    assert b"cannot be written (File too large): 0 runs of this call are kept" in done.stderr
     assert list(contents(results)) == [next(study.runs()).id]
     assert not list(results.folder.rglob("*.part"))
     assert run_all(study.runs(), results, local(1)).done == 5
@@ -156,8 +160,8 @@ def _alive(process: psutil.Process) -> bool:
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
-def _process(script: str, study, results, environment) -> subprocess.Popen[bytes]:
-    """A runner in a process of its own, with the study and the folder at hand."""
+def _write_study(study, results) -> Path:
+    """A module with the study and the folder at hand."""
     module = results.folder.parent / "tests_study.py"
     module.write_text(
         "from sparingly.experiments.runs.run_records import Results\n"
@@ -166,7 +170,12 @@ def _process(script: str, study, results, environment) -> subprocess.Popen[bytes
         f"results = Results({str(results.folder)!r})\n"
         f"study = Study.model_validate_json({study.model_dump_json()!r})\n"
     )
-    path = os.pathsep.join([environment["PYTHONPATH"], str(module.parent)])
+    return module
+
+
+def _process(script: str, study, results, environment) -> subprocess.Popen[bytes]:
+    """A runner in a process of its own."""
+    path = os.pathsep.join([environment["PYTHONPATH"], str(_write_study(study, results).parent)])
     command = [sys.executable, "-c", script]
     return subprocess.Popen(command, env=environment | {"PYTHONPATH": path}, stderr=subprocess.PIPE)
 

@@ -26,7 +26,7 @@ def run(folder: Path, kills: int, options: dict[str, Any], place: str) -> dict[s
     [
         (50, {"strategy": "neural_cbp", "options": {"epochs": 2, "width": 16, "schedule": "every 4"}}),
         (10, {"strategy": "random", "options": {"p": 0.6}, "max_open": 3}),
-        (15, {}),
+        (10, {}),
     ],
 )
 def test_kill_at_random_moments(tmp_path: Path, kills: int, options: dict[str, Any]) -> None:
@@ -41,8 +41,8 @@ def test_kill_at_random_moments(tmp_path: Path, kills: int, options: dict[str, A
 @pytest.mark.postgres
 def test_kill_at_random_moments_on_postgresql(postgres: str, tmp_path: Path) -> None:
     options = {"strategy": "neural_cbp", "options": {"epochs": 2, "width": 16, "schedule": "every 4"}}
-    report = run(tmp_path, 20, options, postgres + "?agent={name}")
+    report = run(tmp_path, 12, options, postgres + "?agent={name}")
     assert report["lost"] == []
     assert report["same"], report["first_difference"]
-    assert report["steps"] > 30
+    assert report["steps"] > 20
     assert report["answers"] > 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_cost_falls_as_it_learns() -> None:
 @pytest.mark.parametrize("costs", [None, [[0, 1, 1], [0.5, 0, 0.5], [1, 1, 0]], [[0, 1, 1], [2, 0, 1], [3, 1, 0]]])
 def test_blocks_of_one_and_of_many_decide_alike(preset: str, costs: Any) -> None:
     game = sp.label_efficient(3) if costs is None else sp.label_efficient(costs=costs)
-    X, y = blobs(1100)
+    X, y = blobs(650)
     alone, together = (
         rounds(sp.NeuralCBP(game, 5, preset=preset, seed=1, epochs=3), game, X, y, block=block) for block in (1, 500)
     )
@@ -94,12 +95,12 @@ GAMES = {
 @pytest.mark.parametrize("preset", list(PRESETS))
 @pytest.mark.parametrize("game", GAMES.values(), ids=list(GAMES))
 def test_plays_any_game(game: Game, preset: str) -> None:
-    X, y = blobs(400, game.n_outcomes)
+    X, y = blobs(200, game.n_outcomes)
     strategy = sp.NeuralCBP(game, 5, preset=preset, seed=0, epochs=5, widths="absolute")
     played = list(sp.play(strategy, game, zip(X, y, strict=True)))
     assert strategy.n_labels == sum(game.informative_mask[r.action] for r in played)
     assert strategy.n_labels > 0
-    assert strategy.scores(X).shape == (400, game.n_outcomes)
+    assert strategy.scores(X).shape == (200, game.n_outcomes)
     assert all(str(r.why) for r in played)
 
 
@@ -110,14 +111,15 @@ def test_a_hopeless_game_is_refused_with_the_reason() -> None:
 
 def test_every_difference_is_a_keyword_that_wins_over_the_preset() -> None:
     game, (X, y) = sp.label_efficient(3), blobs(200)
-    base = rounds(sp.NeuralCBP(game, 5, preset="released", seed=0), game, X, y)
+    made = functools.partial(sp.NeuralCBP, game, 5, seed=0, epochs=15)
+    base = rounds(made(preset="released"), game, X, y)
     never = ("ties", "confident", "contradiction")  # no change where no two numbers are equal and no signs contradict
     for name, value in vars(PRESETS["paper"]).items():
         assert getattr(PRESETS["released"], name) != value
-        changed = sp.NeuralCBP(game, 5, preset="released", seed=0, **{name: value})
+        changed = made(preset="released", **{name: value})
         assert (rounds(changed, game, X, y) != base) or name in never, name
-    all_of_them = sp.NeuralCBP(game, 5, preset="released", seed=0, **vars(PRESETS["paper"]))
-    assert rounds(all_of_them, game, X, y) == rounds(sp.NeuralCBP(game, 5, preset="paper", seed=0), game, X, y)
+    all_of_them = made(preset="released", **vars(PRESETS["paper"]))
+    assert rounds(all_of_them, game, X, y) == rounds(made(preset="paper"), game, X, y)
 
 
 @pytest.mark.parametrize("ties", ["lowest", "cheapest"])
@@ -131,12 +133,12 @@ def test_ties_decide_what_is_announced_when_the_expert_is_not_underplayed(ties: 
 
 
 def test_save_and_load_in_a_new_process_goes_on_to_the_last_bit(tmp_path: Path) -> None:
-    game, (X, y) = sp.label_efficient(3), blobs(1400)
+    game, (X, y) = sp.label_efficient(3), blobs(800)
     strategy = sp.NeuralCBP(game, 5, seed=3, epochs=3)
     whole = rounds(copy.deepcopy(strategy), game, X, y)
-    first = rounds(strategy, game, X[:777], y[:777])
+    first = rounds(strategy, game, X[:444], y[:444])
     strategy.save(tmp_path / "state")
-    np.savez(tmp_path / "rest.npz", X=X[777:], y=y[777:])
+    np.savez(tmp_path / "rest.npz", X=X[444:], y=y[444:])
     program = (
         "import sys, numpy as np, torch, sparingly as sp\n"
         "torch.set_num_threads(1); rest = np.load(sys.argv[2]); game = sp.label_efficient(3)\n"
@@ -147,9 +149,9 @@ def test_save_and_load_in_a_new_process_goes_on_to_the_last_bit(tmp_path: Path) 
     command = [sys.executable, "-c", program, str(tmp_path / "state"), str(tmp_path / "rest.npz")]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
     expected = [
-        f"{a} {p} {w.get('gap')!r} {w.get('width')!r} {w.get('pseudo_count')!r}" for _, a, p, _, _, w in whole[777:]
+        f"{a} {p} {w.get('gap')!r} {w.get('width')!r} {w.get('pseudo_count')!r}" for _, a, p, _, _, w in whole[444:]
     ]
-    assert first == whole[:777]
+    assert first == whole[:444]
     assert out == expected
 
 

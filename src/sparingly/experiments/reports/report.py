@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import math
 import re
 from collections.abc import Iterable
@@ -135,11 +136,11 @@ class Report:
         return [figure for figure in self.figures if figure.name.startswith(f"{table.lower()}_")]
 
     def html(self) -> str:
-        return _render("report.html.j2", self)
+        return str(_template("report.html.j2").render(report=self))
 
     def markdown(self, figures: str = "figures") -> str:
         """Markdown that finds its figures in a folder beside it."""
-        return _render("report.md.j2", self, folder=figures)
+        return str(_template("report.md.j2").render(report=self, folder=figures))
 
 
 def make_report(
@@ -303,18 +304,19 @@ def _times(runs: Any) -> tuple[dict[str, Any], ...]:
     )
 
 
-def _render(template: str, report: Report, **more: Any) -> str:
+@functools.cache
+def _template(name: str) -> Any:
     from jinja2 import Environment, StrictUndefined
 
-    text = (resources.files("sparingly.experiments.reports") / "templates" / template).read_text()
+    text = (resources.files("sparingly.experiments.reports") / "templates" / name).read_text()
     environment = Environment(
-        autoescape=template.endswith(".html.j2"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=name.endswith(".html.j2"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["number"] = _number
     environment.filters["spread"] = _spread
     environment.filters["amount"] = amount
     environment.filters["table_row"] = table_row
-    return environment.from_string(text).render(report=report, **more)
+    return environment.from_string(text)
 
 
 def _number(value: float, form: str = ".0f") -> str:

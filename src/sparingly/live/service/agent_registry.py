@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -108,7 +109,7 @@ class AgentRegistry:
     def free_file(self, name: str) -> str:
         """A file's name that no agent has: its own, unless one that was renamed has it."""
         taken = {one.file for one in self._fresh().values()}
-        return next(file for file in (name, *(f"{name}_{i}" for i in range(2, 10_000))) if file not in taken)
+        return next(file for file in chain([name], (f"{name}_{i}" for i in count(2))) if file not in taken)
 
     def check_free(self, name: str) -> None:
         """A name that can be given."""

@@ -263,9 +263,9 @@ class ServiceDatabase:
                 connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
             inspector = inspect(connection)
             if not inspector.has_table(meta.name):
-                version = 1 if inspector.has_table(tokens.name) else MIGRATIONS.latest
-                metadata.create_all(connection)
-                write_meta(connection, VERSION, version)
+                is_old = inspector.has_table(tokens.name)
+                metadata.create_all(connection, checkfirst=is_old)
+                write_meta(connection, VERSION, 1 if is_old else MIGRATIONS.latest)
             MIGRATIONS.upgrade(connection, "the service's database")
 
     def _lock(self, connection: Connection) -> None:

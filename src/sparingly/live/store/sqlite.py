@@ -63,7 +63,7 @@ class SQLite:
             _write_ahead(partial)
             engine = _engine(partial)
             with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
-                metadata.create_all(connection)
+                metadata.create_all(connection, checkfirst=False)
                 fill(connection)
             engine.dispose()
             os.replace(partial, self.path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import urlsplit
 
 import httpx
@@ -39,8 +40,12 @@ class WebhookSender:
     """
 
     def __init__(self, rule: TargetRule, timeout: float = SECONDS) -> None:
-        self._rule = rule
-        self._http = httpx.Client(timeout=timeout, trust_env=False, follow_redirects=False)
+        self._rule, self._timeout = rule, timeout
+
+    @cached_property
+    def _http(self) -> httpx.Client:
+        """Made with the first message: it reads all certificates of this machine."""
+        return httpx.Client(timeout=self._timeout, trust_env=False, follow_redirects=False)
 
     def send(self, url: str, secret: str, message_id: str, body: str) -> Outcome:
         """Send one message; no error of it has the secret."""
@@ -72,4 +77,5 @@ class WebhookSender:
         return Outcome(False, f"it answered {status}", is_refused=300 <= status < 500 and status not in _LATER)
 
     def close(self) -> None:
-        self._http.close()
+        if "_http" in vars(self):
+            self._http.close()
