@@ -62,21 +62,26 @@ def make() -> None:
 def table(runs: list[Run]) -> str:
     """By belief and data set: 1000 rounds over the commonest class, and 10 000 rounds over those of the first belief.
 
-    Ratios are geometric means over seeds; in brackets is the worst seed.
+    Of streams that were played with every belief. Ratios are geometric means over seeds; in brackets is the worst seed.
     """
-    heads = ["rounds taken for granted", *(f"{data}, 1000" for data in DATASETS)]
-    heads += [*(f"{data}, 10 000" for data in DATASETS), "geometric mean, 10 000"]
+    costs = {(one["data"], one["seed"], one["prior_horizon"]): one for one in runs}
+    played = [(data, seed) for data, seed, _ in costs if all((data, seed, prior) in costs for prior in BELIEFS)]
+    seeds = {data: sorted({seed for one, seed in played if one == data}) for data in DATASETS}
+    seeds = {data: found for data, found in seeds.items() if found}
+    if not seeds:
+        return ""
+    heads = ["rounds taken for granted", *(f"{data}, 1000 ({len(found)})" for data, found in seeds.items())]
+    heads += [*(f"{data}, 10 000" for data in seeds), "geometric mean, 10 000"]
     lines = [heads, ["---"] * len(heads)]
-    costs = {(one["data"], one["seed"], one["prior_horizon"]): one["cost"][-1] for one in runs}
     for prior in BELIEFS:
         short, long = [], []
-        for data in DATASETS:
-            found = [one for one in runs if (one["data"], one["prior_horizon"]) == (data, prior)]
-            if not found:
-                return ""
-            over = np.array([one["cost"][0] / one["commonest"][0] for one in found])
+        for data, found in seeds.items():
+            ours, first = ([costs[data, seed, one] for seed in found] for one in (prior, BELIEFS[0]))
+            over = np.array([one["cost"][0] / one["commonest"][0] for one in ours])
             short.append(f"{_mean(over):.2f} ({over.max():.2f})")
-            long.append(_mean(np.array([one["cost"][-1] / costs[data, one["seed"], BELIEFS[0]] for one in found])))
+            long.append(
+                _mean(np.array([one["cost"][-1] / old["cost"][-1] for one, old in zip(ours, first, strict=True)]))
+            )
         lines.append([str(prior), *short, *(f"{one:.3f}" for one in long), f"{_mean(np.array(long)):.3f}"])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
