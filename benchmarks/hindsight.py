@@ -21,6 +21,8 @@ WIDEST_FOR_BOOSTING = 256
 """Features beyond which boosted trees, which lose there, would take most of the time."""
 NETWORK = (200, 3200)
 """The fewest labels a network is tried with, and the most."""
+SCORED = 100_000
+"""At most so many rounds, evenly spaced, are looked at to see how often a learner errs in those after its labels."""
 
 
 def most_labels(horizon: int, price: float) -> int:
@@ -34,12 +36,19 @@ def most_labels(horizon: int, price: float) -> int:
     return min(800 if price >= 1 else 3200, horizon // 2)
 
 
-def line(rounds: Stream, n_classes: int, *, seed: int, price: float = 1.0) -> dict[str, Any]:
+def least_labels(horizon: int) -> int:
+    """The smallest n that is tried: fewer labels than one in a thousand rounds have never been the best."""
+    return horizon // 1000
+
+
+def line(
+    rounds: Stream, n_classes: int, *, seed: int, price: float = 1.0, learners: tuple[str, ...] = LEARNERS
+) -> dict[str, Any]:
     """What the best n and learner cost where a mistake costs 1, and what each of those tried costs."""
     horizon = len(rounds.y)
     tried = {"commonest 0": float(horizon - np.bincount(rounds.y).max()), f"everything {horizon}": horizon * price}
-    for n, learner in itertools.product(SIZES, LEARNERS):
-        if n <= most_labels(horizon, price) and _is_tried(n, learner, rounds.X.shape[1]):
+    for n, learner in itertools.product(SIZES, learners):
+        if least_labels(horizon) <= n <= most_labels(horizon, price) and _is_tried(n, learner, rounds.X.shape[1]):
             tried[f"{learner} {n}"] = round(n * price + _mistakes(rounds, n_classes, n, learner, seed), 3)
     best = min(tried, key=lambda one: tried[one])
     return {"cost": tried[best], "asked": int(best.split()[1]), "learner": best.split()[0], "tried": tried}
@@ -56,4 +65,6 @@ def _mistakes(rounds: Stream, n_classes: int, n: int, learner: str, seed: int) -
     strategy = registered()["explore_then_commit"](game, rounds.X.shape[1], n=n, learner=learner, seed=seed)
     for _ in sp.play(strategy, game, zip(rounds.X[:n], rounds.answers[:n].tolist(), strict=True)):
         pass
-    return float((strategy.scores(rounds.X[n:]).argmax(1) != rounds.y[n:]).sum())
+    left = len(rounds.y) - n
+    scored = n + np.linspace(0, left - 1, min(left, SCORED)).round().astype(np.int64)
+    return left * float((strategy.scores(rounds.X[scored]).argmax(1) != rounds.y[scored]).mean())

@@ -1,8 +1,8 @@
 """Every number said of the strategy `sparing`.
 
 `python -m benchmarks.sparing GROUP ...` makes the missing runs of the groups named (`table`, `line`, `learner`,
-`drift`, `time`, `prices`, `table_prices`, `horizons`, `told`, `long`, `whole`, `late`, `live`, `ablation`, `lenet`),
-one line a run in docs/results/sparing/runs.jsonl.
+`drift`, `time`, `prices`, `table_prices`, `horizons`, `told`, `long`, `whole`, `late`, `live`, `ablation`, `lenet`,
+`boosted`, `unseen`), one line a run in docs/results/sparing/runs.jsonl.
 Seeds 30 to 39 are for reporting only: the strategy was made on seeds from 1000 on; earlier forms of it were run on
 seeds 0 to 29, which are not reported.
 `python -m benchmarks.sparing limits` looks among them for runs that no user should meet;
@@ -28,7 +28,7 @@ import numpy as np
 import torch
 
 import sparingly as sp
-from benchmarks import hindsight, late_answers, sparing_tables
+from benchmarks import hindsight, late_answers, sparing_tables, unseen_data
 from sparingly.experiments.datasets import Dataset, load
 from sparingly.experiments.streams import Drift, Stream, stream
 from sparingly.strategies import registered
@@ -57,12 +57,14 @@ Spec = dict[str, Any]
 @lru_cache(maxsize=2)
 def _dataset(name: str, flat: bool = True, who: str = "sparing") -> Dataset:
     """Sparing scales by itself; its rivals get the running standardisation, which serves them best."""
+    if name in unseen_data.NAMES:
+        return unseen_data.load(name)
     return load(name, preprocessing="encoded" if who == "sparing" else "streaming", flat=flat)
 
 
 def _rounds(spec: Spec, data: Dataset, horizon: int) -> Stream:
     """The stream of a run; one of a whole data set holds nothing out for tests."""
-    if spec["group"] == "whole":
+    if spec["group"] in ("whole", "unseen"):
         data = replace(data, raw_test=data.raw[:1], y_test=data.y[:1])
     drift = Drift(0.5, 0.5) if spec["group"] == "drift" else None
     return stream(data, spec["seed"], horizon, drift=drift)
@@ -118,7 +120,12 @@ GROUPS: dict[str, tuple[int, list[Spec]]] = {
     ),
     "live": (1, _each(("digits",), horizon=(1797,), seconds_late=(0, 25))),
     "ablation": (5, _each(("magic_telescope", "shuttle", "mnist_binary"), without=tuple(ABLATIONS))),
-    "lenet": (2, _each(("mnist", "fashion_mnist"))),
+    "lenet": (5, _each(("mnist", "fashion_mnist"))),
+    "boosted": (3, _each(TABLES, who=("boosted line",))),
+    "unseen": (
+        2,
+        [spec for data, rows in unseen_data.LENGTHS.items() for spec in _each((data,), who=BOTH, horizon=(rows,))],
+    ),
 }
 """By name: over how many seeds, and what is run with each."""
 
@@ -129,11 +136,12 @@ def run(spec: Spec) -> Spec:
     if who == "our learner":
         return {**spec, **our_learner(spec["data"], spec["seed"])}
     horizon, price = spec.get("horizon", 10_000), spec.get("price", 1.0)
-    if who == "line" or "seconds_late" in spec:
+    if who in ("line", "boosted line") or "seconds_late" in spec:
         data, seed = _dataset(spec["data"]), spec["seed"]
         rounds = _rounds(spec, data, horizon)
-        if who == "line":
-            return {**spec, **hindsight.line(rounds, data.n_classes, seed=seed, price=price)}
+        if "seconds_late" not in spec:
+            learners = hindsight.LEARNERS if who == "line" else ("boosting",)
+            return {**spec, **hindsight.line(rounds, data.n_classes, seed=seed, price=price, learners=learners)}
         return {**spec, **late_answers.live(rounds, data, spec["seconds_late"], seed)}
     lenet = spec["group"] == "lenet"
     data = _dataset(spec["data"], not lenet, who)
@@ -242,7 +250,7 @@ def picture(path: Path = RUNS.parent / "idea.png") -> None:
 
 def against_the_line(runs: list[Spec]) -> dict[tuple[str, int, float, bool], list[float]]:
     """By data set, horizon, price and whether it was told: sparing over the line, where both are known."""
-    groups = ("table", "line", "horizons", "told", "long", "whole", "table_prices")
+    groups = ("table", "line", "horizons", "told", "long", "whole", "table_prices", "unseen")
     known = [one for one in runs if one["group"] in groups]
     lines = {_place(one): one["cost"] for one in known if one.get("who") == "line"}
     ratios: dict[tuple[str, int, float, bool], list[float]] = {}

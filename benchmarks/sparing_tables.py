@@ -24,7 +24,10 @@ def page(runs: list[Run]) -> str:
     """All tables, each with the command that makes its runs."""
     parts = {
         "10 000 rounds (`python -m benchmarks.sparing table line`)": _main(runs),
-        "Other lengths and prices (`told horizons long table_prices`)": _cases(runs),
+        "What the line owes to hindsight (`table line`)": _hindsight(runs),
+        "Other lengths and prices (`told horizons long whole table_prices`)": _cases(runs),
+        "Data sets never seen before (`unseen`)": _unseen(runs),
+        "Boosted trees in the line of 10 000 rounds (`boosted`)": _boosted(runs),
         "Two classes swapped (`drift`)": _drift(runs),
         "Late answers (`late live`)": _late(runs),
         "Processor time (`time`)": _times(runs),
@@ -85,6 +88,29 @@ def _main(runs: list[Run]) -> str:
     return _table(heads, rows)
 
 
+def _hindsight(runs: list[Run]) -> str:
+    """The number of labels and the learner that cost least on the other seeds, beside those that did on each seed."""
+    rows = []
+    for data in GOALS:
+        lines = [one for one in _of(runs, "line") if one["data"] == data]
+        ours = {one["seed"]: one["cost"] for one in _of(runs, "table") if one["data"] == data}
+        if len(lines) < 2 or not all(one["seed"] in ours for one in lines):
+            return ""
+        foresight = [one["tried"][_best_elsewhere(lines, one)] for one in lines]
+        hindsight = [cost / one["cost"] for cost, one in zip(foresight, lines, strict=True)]
+        over = [ours[one["seed"]] / cost for cost, one in zip(foresight, lines, strict=True)]
+        figures = [f"{_mean_ratio(hindsight):.3f}", f"{max(hindsight):.2f}", f"{_mean_ratio(over):.3f}"]
+        rows.append([data, str(len(lines)), *figures])
+    heads = ("data set", "seeds", "chosen on the other seeds, over the line", "worst seed", "sparing over that")
+    return _table(heads, rows)
+
+
+def _best_elsewhere(lines: list[Run], left_out: Run) -> str:
+    others = [one["tried"] for one in lines if one is not left_out]
+    names = set.intersection(*(set(one["tried"]) for one in lines))
+    return min(sorted(names), key=lambda name: sum(tried[name] for tried in others))
+
+
 def _cases(runs: list[Run]) -> str:
     lines, rows, told_or_long = _lines(runs), [], []
     for one in sorted(_of(runs, "told", "horizons", "long", "whole", "table_prices"), key=_case):
@@ -114,6 +140,35 @@ def _cases(runs: list[Run]) -> str:
         "over the line",
     )
     return _table(heads, rows)
+
+
+def _unseen(runs: list[Run]) -> str:
+    """One row a data set; its last is the geometric mean over data sets."""
+    lines, rows, means = _lines(runs), [], []
+    ours = [one for one in _of(runs, "unseen") if one["who"] == "sparing" and _case(one) in lines]
+    for data in dict.fromkeys(one["data"] for one in ours):
+        found = [one for one in ours if one["data"] == data]
+        best = [lines[_case(one)] for one in found]
+        ratios = [one["cost"] / line["cost"] for one, line in zip(found, best, strict=True)]
+        means.append(_mean_ratio(ratios))
+        costs, asked = (", ".join(f"{one[name]:.0f}" for one in found) for name in ("cost", "asked"))
+        line = ", ".join(f"{one['cost']:.0f} ({one['learner']}, {one['asked']})" for one in best)
+        over = ", ".join(f"{one:.2f}" for one in ratios)
+        rows.append([data, str(found[0]["horizon"]), costs, asked, line, over])
+    if rows:
+        rows.append(["geometric mean", *[""] * 4, f"{_mean_ratio(means):.2f}"])
+    return _table(("data set", "rounds", "sparing", "questions", "line", "over the line"), rows)
+
+
+def _boosted(runs: list[Run]) -> str:
+    """What the best number of labels costs with boosted trees, beside the line without them."""
+    lines, rows = _lines(_of(runs, "line")), []
+    for one in sorted(_of(runs, "boosted"), key=_case):
+        tried = {name: cost for name, cost in one["tried"].items() if name.startswith("boosting")}
+        best = min(tried, key=lambda name: tried[name])
+        costs = [f"{tried[best]:.0f} ({best.split()[1]})", f"{lines[_case(one)]['cost']:.0f}"]
+        rows.append([one["data"], str(one["seed"]), *costs, f"{tried[best] / lines[_case(one)]['cost']:.2f}"])
+    return _table(("data set", "seed", "boosted trees (labels)", "line without them", "ratio"), rows)
 
 
 def _drift(runs: list[Run]) -> str:

@@ -1,7 +1,7 @@
 """The programs behind docs/sparing.md: runs are told apart, and the line is the best of what was tried."""
 
 import numpy as np
-from benchmarks import hindsight, sparing
+from benchmarks import hindsight, sparing, sparing_tables, unseen_data, untold_length
 
 from sparingly.experiments.datasets import load
 from sparingly.experiments.streams import stream
@@ -28,3 +28,37 @@ def test_ratios_compare_runs_of_one_stream_and_price():
     ours = {**line, "who": "sparing", "cost": 90.0}
     other = {**ours, "price": 0.1}
     assert sparing.against_the_line([line, ours, other]) == {("adult", 10_000, 5.0, False): [0.9]}
+
+
+def test_a_line_scored_on_a_part_of_the_rounds_counts_for_all_of_them(monkeypatch):
+    rounds = stream(load("digits", preprocessing="encoded"), 1000, 1000)
+    whole = hindsight._mistakes(rounds, 10, 100, "forest", 1000)
+    monkeypatch.setattr(hindsight, "SCORED", 300)
+    part = hindsight._mistakes(rounds, 10, 100, "forest", 1000)
+    assert part != whole
+    assert abs(part - whole) < 0.3 * whole
+
+
+def test_data_sets_never_seen_before_are_the_same_every_time():
+    for name in ("image_segments", "agrawal"):
+        first, again = unseen_data.load(name), unseen_data.load(name)
+        assert len(first) == unseen_data.LENGTHS[name]
+        assert (first.raw == again.raw).all()
+        assert (first.y == again.y).all()
+
+
+def test_what_the_line_owes_to_hindsight_is_chosen_without_the_seed_itself():
+    lines = [{"tried": {"forest 50": cost, "mlp 200": 10.0}, "cost": min(cost, 10.0)} for cost in (1.0, 12.0, 12.0)]
+    assert sparing_tables._best_elsewhere(lines, lines[0]) == "mlp 200"
+    assert sparing_tables._best_elsewhere(lines, lines[1]) == "forest 50"
+
+
+def test_the_price_of_an_untold_length_is_taken_from_the_first_rounds():
+    runs = [
+        {"data": data, "seed": 1, "prior_horizon": prior, "cost": [120.0, 0.0, cost], "commonest": [100.0, 1.0, 1.0]}
+        for data in untold_length.DATASETS
+        for prior, cost in zip(untold_length.BELIEFS, (1000.0, 1010.0, 1020.0, 1030.0, 1040.0), strict=True)
+    ]
+    last = untold_length.table(runs).splitlines()[-1]
+    assert last.startswith("| 0 | 1.20 (1.20) |")
+    assert last.endswith("| 1.040 | 1.040 |")

@@ -174,25 +174,25 @@ class EnsembleGradients:
         self._input_masks = _Masks(input_rate, (BATCH, X.shape[1]), steps, generator)
         self._hidden_masks = _Masks(DROPOUT, (BATCH, members * ensemble.width), steps, generator)
         self.parameters, self.gradients = [ensemble.parameters], [torch.empty_like(ensemble.parameters)]
+        self._weight_views, self._gradient_views = ensemble.views(self.parameters[0]), ensemble.views(self.gradients[0])
 
     def gather(self, batch: tuple[int, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """A batch's inputs with dropout, the mask of its hidden units, its targets and its weights."""
         step, rows = batch
-        x = self._inputs[rows] * self._input_masks(step)
-        return x, self._hidden_masks(step), self._targets[rows], self._weights[rows]
+        x, target, weight = (one.index_select(0, rows) for one in (self._inputs, self._targets, self._weights))
+        return x.mul_(self._input_masks(step)), self._hidden_masks(step), target, weight
 
     def differentiate(self, batch: tuple[int, Tensor]) -> Tensor:
         x, mask, target, weight = self.gather(batch)
         members, width = self._ensemble.members, self._ensemble.width
-        w1, b1, w2, b2 = self._ensemble.views(self.parameters[0])
-        g1, h1, g2, h2 = self._ensemble.views(self.gradients[0])
+        (w1, b1, w2, b2), (g1, h1, g2, h2) = self._weight_views, self._gradient_views
         entering = torch.addmm(b1, x, w1)
         active = mask * (entering > 0)
-        hidden = (entering * active).view(len(x), members, width).transpose(0, 1)
-        error = (torch.baddbmm(b2, hidden, w2).softmax(2) - target) * weight.T[:, :, None]
+        hidden = entering.mul_(active).view(BATCH, members, width).transpose(0, 1)
+        error = torch.baddbmm(b2, hidden, w2).softmax(2).sub_(target).mul_(weight.T[:, :, None])
         torch.bmm(hidden.transpose(1, 2), error, out=g2)
         torch.sum(error, 1, keepdim=True, out=h2)
-        back = torch.bmm(error, w2.transpose(1, 2)).transpose(0, 1).reshape(len(x), -1).mul_(active)
+        back = torch.bmm(error, w2.transpose(1, 2)).transpose(0, 1).reshape(BATCH, -1).mul_(active)
         torch.mm(x.T, back, out=g1)
         torch.sum(back, 0, out=h1)
         return NO_VALUE
