@@ -96,7 +96,7 @@ def play(
     >>> len(rounds), rounds[0].action, rounds[0].cost
     (200, 2, 1.0)
     """
-    table, t = _Table(strategy, game, delay), 0
+    table, experts, t = _Table(strategy, game, delay), game.experts, 0
     for ahead, assessment in _blocks(strategy, stream, block, progress):
         row = 0
         while row < len(ahead) and strategy.valid(assessment):
@@ -106,8 +106,8 @@ def play(
                 t += 1
                 item = ahead[row]
                 _, outcome, answers = item if len(item) == 3 else (*item, None)
-                said = check_answers(answers, game.experts)
-                if not decision.asks and table.is_quiet(t):
+                said = {} if answers is None else check_answers(answers, experts)
+                if not (decision.asks or experts or (table.late and table.late[0].when <= t)):
                     yield table.announced(t, _checked(outcome, game), decision)
                 else:
                     played = _Observation(t, assessment.X[row], _checked(outcome, game), said, assessment, row)
@@ -159,12 +159,8 @@ class _Table:
         self._costs, self._regrets = game.costs.tolist(), (game.costs - cheapest).tolist()
         _check_delay(delay, game)
 
-    def is_quiet(self, now: int) -> bool:
-        """Whether nothing but the announcement happens in a round: no answer comes, and experts have no names."""
-        return not self.game.experts and (not self.late or self.late[0].when > now)
-
     def announced(self, t: int, outcome: int, decision: Decision) -> Round:
-        """A quiet round, in which nothing is asked."""
+        """A quiet round: nothing is asked, no answer comes, and experts have no names."""
         action, symbol = decision.action, self.game.feedback[decision.action][outcome]
         cost, regret = self._costs[action][outcome], self._regrets[action][outcome]
         return Round(t, action, decision.prediction, outcome, symbol, cost, regret, decision.why)

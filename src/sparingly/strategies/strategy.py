@@ -271,8 +271,9 @@ class Strategy(abc.ABC):
         decisions: list[Decision] = []
         window = AHEAD
         while (row := first + len(decisions)) < end:
-            decisions += self._decide_ahead(assessment, row, min(end, row + window), past_questions)
-            if (stopped := first + len(decisions)) == min(end, row + window):
+            reach = min(end, row + window)
+            decisions += self._decide_ahead(assessment, row, reach, past_questions)
+            if (stopped := first + len(decisions)) == reach:
                 window *= 2
                 continue
             window = AHEAD
@@ -282,7 +283,12 @@ class Strategy(abc.ABC):
         return decisions
 
     def _decide_ahead(self, assessment: Assessment, row: int, end: int, past_questions: bool) -> list[Decision]:
-        """The rows from `row` on that can be decided at once; none if that is not worth it."""
+        """The rows from `row` on that can be decided at once; none if that is not worth it, or for most strategies."""
+        if (
+            type(self)._announce_ahead is Strategy._announce_ahead
+            and type(self)._choose_ahead is Strategy._choose_ahead
+        ):
+            return []
         end = min(end, row + (NEVER if self._frozen else self.rounds_to_update() - 1))
         if end - row < FEW_AHEAD or not self.valid(assessment):
             return []
