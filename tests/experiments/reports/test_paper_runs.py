@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks import ineural, rivals_table
 
 from sparingly.experiments.reports.paper_runs import beside_the_paper, draw_all_beside, paper_runs
 from sparingly.experiments.runs.experiment_settings import SettingsError
@@ -50,6 +51,28 @@ def test_a_row_that_is_elsewhere_does_not_agree(tmp_path, runs):
     assert [row.agrees for row in rows] == [False, True, True]
     assert rows[0].p_values[0] < 0.01 < rows[0].p_values[2]
     assert rows[0].apart[0] < -3
+    told = rivals_table.agreement(runs.assign(earlier=runs["table"] == "Q1_app"), rows)[2:]
+    assert told == [
+        "| Q1 to Q3 | now | 2 | 1 | 30 to 30 |",
+        "| Q1 to Q3 | earlier | 1 | 1 | 30 to 30 |",
+        "| Q1 to Q3 | all, of 70 | 3 | 2 | 30 to 30 |",
+    ]
+
+
+def test_chance_alone_makes_few_rows_differ(tmp_path, runs, monkeypatch):
+    monkeypatch.setattr(rivals_table, "SHUFFLES", 20)
+    apart = paper_runs(file_of(tmp_path, runs, shift=60.0))
+    cells = rivals_table.by_chance(runs, apart, beside_the_paper(runs, apart))[2].split(" | ")
+    assert cells[:2] == ["| 3", "1"]
+    assert float(cells[2]) < 0.5
+    assert int(cells[3].rstrip("% |")) < 50
+
+
+def test_only_runs_that_asked_nothing_are_played_to_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(ineural, "RUNS", tmp_path / "runs.csv")
+    lines = ["covertype,3,400,0,released,9,9,9,0,2", "covertype,3,400,1,released,9,9,9,7,2"]
+    ineural.RUNS.write_text("\n".join([",".join(ineural.COLUMNS), *lines, ""]))
+    assert ineural.silent(10_000) == {("covertype", 3, 10_000, 0, "released")}
 
 
 def test_boxes_are_drawn_for_each_table(tmp_path, runs):
