@@ -77,8 +77,8 @@ def _from_json(text: str) -> str:
         value = json.loads(inner)
     except (ValueError, RecursionError):
         return text
-    told = [value[key] for key in _JSON_KEYS if key in value] or list(value.values())
-    return str(told[0]) if len(told) == 1 and isinstance(told[0], str | int | float) else text
+    values = [value[key] for key in _JSON_KEYS if key in value] or list(value.values())
+    return str(values[0]) if len(values) == 1 and isinstance(values[0], str | int | float) else text
 
 
 def _plain(text: str) -> str:

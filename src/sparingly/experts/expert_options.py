@@ -28,11 +28,11 @@ def stated_expert(text: str) -> Expert | MachineExpert | Person:
     ValueError: expert 'gpt::http://127.0.0.1:9/v1': the price is missing: say NAME:PRICE[:gold|:person|:URL]
     """
     name, _, rest = text.partition(":")
-    told, _, what = rest.partition(":")
+    price_text, _, what = rest.partition(":")
     try:
-        price = float(told)
+        price = float(price_text)
     except ValueError:
-        fault = f"the price is {told!r}, which is no number" if told.strip() else "the price is missing"
+        fault = f"the price is {price_text!r}, which is no number" if price_text.strip() else "the price is missing"
         raise ValueError(f"expert {text!r}: {fault}: say {FORM}") from None
     if not what or what == GOLD:
         return Expert(name.strip(), price, gold=what == GOLD)

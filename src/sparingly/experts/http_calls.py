@@ -194,10 +194,10 @@ def _start(content: bytes) -> str:
     return content[:300].decode(errors="replace")
 
 
-def _seconds(told: str | None) -> float | None:
+def _seconds(header: str | None) -> float | None:
     """How long a service asks to wait; a date is not understood."""
     try:
-        return max(0.0, float(told)) if told is not None else None
+        return max(0.0, float(header)) if header is not None else None
     except ValueError:
         return None
 

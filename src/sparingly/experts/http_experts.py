@@ -70,13 +70,13 @@ class HTTPExpert(MachineExpert):
         if inquiry.media is not None:
             body["media"] = inquiry.media
         try:
-            told = self._caller.post(body, inquiry.key)
+            response = self._caller.post(body, inquiry.key)
         except CallError as error:
             return self.silent(error.state, error.detail, None if error.paid else 0.0)
-        if not isinstance(told, Mapping) or "label" not in told:
-            return self.silent(REFUSED, f"it answered without a label: {told!r:.300}")
-        price = _number(told.get("price"))
-        return held_to_classes(self, (told["label"], self.expert.price if price is None else price), inquiry)
+        if not isinstance(response, Mapping) or "label" not in response:
+            return self.silent(REFUSED, f"it answered without a label: {response!r:.300}")
+        price = _number(response.get("price"))
+        return held_to_classes(self, (response["label"], self.expert.price if price is None else price), inquiry)
 
     def close(self) -> None:
         self._caller.close()
@@ -173,14 +173,14 @@ class LanguageModel(MachineExpert):
         if self._structured:
             body["response_format"] = _one_of(inquiry.classes)
         try:
-            told = self._caller.post(body, inquiry.key)
+            response = self._caller.post(body, inquiry.key)
         except CallError as error:
             return self.silent(error.state, error.detail, None if error.paid else 0.0)
-        price = self._price(told)
+        price = self._price(response)
         try:
-            said = told["choices"][0]["message"]["content"] or ""
+            said = response["choices"][0]["message"]["content"] or ""
         except (KeyError, IndexError, TypeError):
-            return self.silent(REFUSED, f"it answered without a message: {told!r:.300}", price)
+            return self.silent(REFUSED, f"it answered without a message: {response!r:.300}", price)
         if not isinstance(said, str):
             said = " ".join(str(part.get("text", "")) for part in said if isinstance(part, Mapping))
         return reply_of(self, said, inquiry, price)
@@ -188,9 +188,9 @@ class LanguageModel(MachineExpert):
     def close(self) -> None:
         self._caller.close()
 
-    def _price(self, told: Any) -> float:
+    def _price(self, response: Any) -> float:
         """From the tokens used, where they are told and have a price."""
-        usage = told.get("usage") if isinstance(told, Mapping) else None
+        usage = response.get("usage") if isinstance(response, Mapping) else None
         if self._token_prices is None or not isinstance(usage, Mapping):
             return self.expert.price
         counts = [_number(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]

@@ -70,17 +70,17 @@ class RecordedExpert(MachineExpert):
         return held_to_classes(self, self._answers[inquiry.id], inquiry)
 
 
-def held_to_classes(expert: MachineExpert, told: Any, inquiry: Inquiry) -> ExpertReply:
-    """A reply from what an expert told: one of the classes as it is, or a text that names one."""
+def held_to_classes(expert: MachineExpert, answer: Any, inquiry: Inquiry) -> ExpertReply:
+    """A reply from what an expert answered: one of the classes as it is, or a text that names one."""
     price = expert.expert.price
-    if isinstance(told, tuple) and len(told) == 2:
-        told, price = told[0], checked_price(told[1], expert.name)
-    if told is None:
+    if isinstance(answer, tuple) and len(answer) == 2:
+        answer, price = answer[0], checked_price(answer[1], expert.name)
+    if answer is None:
         return expert.silent(NO_CLASS, "no answer", price)
     for label in inquiry.classes:
-        if type(told) is type(label) and told == label:
+        if type(answer) is type(label) and answer == label:
             return ExpertReply(label, price)
-    return reply_of(expert, str(told), inquiry, price)
+    return reply_of(expert, str(answer), inquiry, price)
 
 
 def reply_of(expert: MachineExpert, said: str, inquiry: Inquiry, price: float) -> ExpertReply:
