@@ -191,14 +191,15 @@ def text_encoder(which: str | TextFunction | TextEncoder | None = None) -> TextE
 
 def kept_encoder(identity: Mapping[str, Any], given: TextEncoder | None) -> TextEncoder:
     """The encoder with this identity: the one that was given, or by its name; another one is refused."""
-    if given is None and not _has_name(identity["name"]):
+    if given is None and not has_name(identity["name"]):
         raise MissingEncoderError(f"the texts are encoded by your own {identity['name']}: pass it as encoder=")
     encoder = given if given is not None else _by_name(identity["name"])
     encoder.check_identity(identity)
     return encoder
 
 
-def _has_name(name: str) -> bool:
+def has_name(name: str) -> bool:
+    """Whether an encoder can be made from its name alone."""
     return name in NAMES or "/" in name or Path(name).is_dir()
 
 
@@ -221,7 +222,7 @@ def _by_name(name: str) -> TextEncoder:
     if name == "static":
         function = _static()
         return TextEncoder(name, function, f"wordllama {version('wordllama')}")
-    if _has_name(name):
+    if has_name(name):
         function = _sentence_transformer(name)
         return TextEncoder(name, function, f"sentence-transformers {version('sentence-transformers')}")
     raise EncodingError(
