@@ -35,7 +35,8 @@ RUNS = Path(__file__).parent.parent / "docs" / "results" / "texts" / "runs.jsonl
 DATA = ("banking77", "clinc150_in_scope", "isear")
 ORDERS = range(5)
 CHOOSING = 1000
-OURS = ("sparing", "neural_cbp", "neuronal", "margin")
+TOLD = "sparing, length told"
+OURS = ("sparing", TOLD, "neural_cbp", "neuronal", "margin")
 LABELS = (100, 200, 400, 800, 1200, 1600, 2000, 2400, 3200, 4000, 4800, 6400)
 STRENGTHS = (3.0, 30.0, 300.0)
 ENCODERS = ("minilm", "static")
@@ -71,13 +72,15 @@ def played_in(data: str, encoder: str, seed: int, *, standardised: bool) -> tupl
 
 def ours(data: str, encoder: str, seed: int, who: str) -> Spec:
     """One of our strategies, as `run` and agents make it: what scales features by itself gets them as they are."""
-    kind = sp.strategies()[who]
+    kind = sp.strategies()[who.split(",")[0]]
     _, X, y = played_in(data, encoder, seed, standardised=not kind.scales)
     classes = _data(data, encoder).classes
     game = sp.label_efficient(len(classes))
-    names = {"class_vectors": text_encoder(encoder)([spoken(name) for name in classes])} if who == "sparing" else {}
+    options: Spec = {"horizon": len(y)} if who == TOLD else {}
+    if kind is sp.Sparing:
+        options["class_vectors"] = text_encoder(encoder)([spoken(name) for name in classes])
     began = time.process_time()
-    strategy = kind(game, n_features=X.shape[1], seed=seed, **names)
+    strategy = kind(game, n_features=X.shape[1], seed=seed, **options)
     cost, asked = 0.0, 0
     for one in sp.play(strategy, game, zip(X, y.tolist(), strict=True)):
         cost += one.cost

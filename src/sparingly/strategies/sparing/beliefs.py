@@ -48,6 +48,10 @@ LEAST_TREE_SHARE = 0.1
 """Trees with a smaller share are left out: they would take longer than all the rest."""
 FIRST_FOR_CURVE = 500
 """Labels from which on the learning curve of the trees is measured: with fewer it is mostly noise."""
+BINS = 10
+"""Of how sure a model is, by which labels are compared with the stream."""
+POWERS = np.geomspace(0.5, 3, 19)
+"""Of probabilities, that are tried."""
 NEAREST_OF = 500
 """Labels among which the nearest is looked for."""
 
@@ -110,6 +114,7 @@ class Beliefs:
         self._trees = TreeMembers(n_classes, members=self.members) if trees and narrow else None
         self._temperature, self._contrast, self._share, self._typical = 1.0, 1.0, 0.0, 1.0
         self._tree_temperature, self._tree_share = 1.0, 0.0
+        self._sharpness = 1.0
         self._student = KernelMembers(n_classes, members=self.members) if beside else None
         """Kernels that have seen rows beside the labels of which only probabilities are known; see `teach`."""
         self._student_contrast, self._student_share = 1.0, 0.0
@@ -155,16 +160,26 @@ class Beliefs:
         if self._trees is not None and len(X) >= FIRST_FOR_TREES:
             held = self._fit_trees(self._trees, held, X.flatten(1), labels, generator)
         self._unheard, self._student_share = _unheard(labels, held.shape[1]), 0.0
-        if self._names is None or not self._directions:
+        self._sharpness = 1.0
+        if not self.directions:
             return self._with_unheard(held)
-        named = self._names.calibrate(flat, y)
-        held = self._with_unheard(held, named)
-        self._names.share = share_of(held, named, y, prior=0.0)
-        self.learned = held
-        return mix(held, named, self._names.share)
+        if self._names is None:
+            held = self._with_unheard(held)
+        else:
+            named = self._names.calibrate(flat, y)
+            self.learned = self._with_unheard(held, named)
+            self._names.share = share_of(self.learned, named, y, prior=0.0)
+            held = mix(self.learned, named, self._names.share)
+        self._sharpness = sharpness(held, y, self(sample, taught=False).mean(0))
+        self.learned = None if self.learned is None else self._sharpened(self.learned)
+        return self._sharpened(held)
+
+    def _sharpened(self, held: Tensor) -> Tensor:
+        """Probabilities `[..., class]` to the power that makes them right on the stream."""
+        return held if self._sharpness == 1 else (held.clamp(min=1e-12).log() * self._sharpness).softmax(-1)
 
     @property
-    def _directions(self) -> bool:
+    def directions(self) -> bool:
         """Whether observations are embeddings of length 1."""
         return isinstance(self._scaling, QuantileScaling) and self._scaling.directions
 
@@ -205,19 +220,14 @@ class Beliefs:
     def _fit_kernel(self, kernel: KernelMembers, held: Tensor, sample: Tensor, X: Tensor, labels: _Labels) -> Tensor:
         """Train the kernels, and mix what they hold of labels unseen with what the networks hold."""
         y, folds, hidden, _ = labels
-        most = ALL_COMPONENTS if self._directions else MOST_COMPONENTS
-        names = self._names.moved(sample.mean(0)) if self._names is not None and self._directions else None
+        most = ALL_COMPONENTS if self.directions else MOST_COMPONENTS
+        names = self._names.moved(sample.mean(0)) if self._names is not None and self.directions else None
         kernel.fit(sample, X, y, hidden, most=most, names=names)
         scores = kernel.held_out(X, folds)
         self._contrast = CONTRAST / temperature(*labels.heard(CONTRAST * scores))
         kernels = (self._contrast * scores).softmax(1)
         self._share = share_of(*labels.heard(held, kernels))
-        if (
-            self._directions
-            and len(X) >= FIRST_FOR_KERNEL_CURVE
-            and self.crossfit
-            and self._share >= LEAST_KERNEL_SHARE
-        ):
+        if self.directions and len(X) >= FIRST_FOR_KERNEL_CURVE and self.crossfit and self._share >= LEAST_KERNEL_SHARE:
             fewer = kernel.held_out_by_half(y, folds)
             contrast = CONTRAST / temperature(*labels.heard(CONTRAST * fewer))
             self.halves = (contrast * fewer).softmax(1), kernels
@@ -277,12 +287,12 @@ class Beliefs:
         """The same, and the same by labels alone, where classes' names are known; None where they are not."""
         rows, count = self.scaled(X) if rows is None else rows, X.shape[0]
         held, learned = self._by_labels(X, rows), None
-        if self._names is not None and self._directions:
+        if self._names is not None and self.directions:
             named = self._names(rows.flatten(1))[:count]
             learned = self._with_unheard(held, named)
-            held = mix(learned, named, self._names.share)
+            held, learned = self._sharpened(mix(learned, named, self._names.share)), self._sharpened(learned)
         else:
-            held = self._with_unheard(held)
+            held = self._sharpened(self._with_unheard(held))
         if taught and self._student is not None and self._student_share:
             scores = self._student.scores(rows.flatten(1))[:, : len(X)]
             held = mix(held, (self._student_contrast * scores).softmax(2), self._student_share)
@@ -325,6 +335,7 @@ class Beliefs:
             "tree_calibration": [self._tree_temperature, self._tree_share],
             "labelled": self._labelled,
             "unheard": self._unheard,
+            "sharpness": self._sharpness,
             **({} if self._names is None else {"names": self._names.state_dict()}),
             "student": None if self._student is None or not self.taught else self._student.state_dict(),
             "student_calibration": [self._student_contrast, self._student_share],
@@ -348,6 +359,7 @@ class Beliefs:
         self._labelled = state["labelled"]
         # Nor do they know of classes that no label has named.
         self._unheard = state.get("unheard")
+        self._sharpness = float(state.get("sharpness", 1.0))
         if self._names is not None and "names" in state:
             self._names.load_state_dict(state["names"])
         self._temperature, self._contrast, self._share, self._typical = (float(value) for value in state["calibration"])
@@ -401,6 +413,24 @@ def share_of(held: Tensor, others: Tensor, y: Tensor, prior: float = NETWORK_PRI
     mixed = (mix(held, others, float(share)).clamp(min=1e-12).log() for share in SHARES)
     likely = torch.stack([-nn.functional.nll_loss(one, y, reduction="sum") for one in mixed])
     return round(float(SHARES @ (likely - prior * SHARES).softmax(0)), 2)
+
+
+def sharpness(held: Tensor, y: Tensor, stream: Tensor) -> float:
+    """The power of probabilities `[n, class]` under which labels are likeliest, were they as sure as the stream is.
+
+    Labels are bought where a model is unsure, so by them alone it would be held less sure than it may be elsewhere.
+    Each counts by how common observations are, on a sample of the stream, of which the model is as sure.
+    """
+    sure, labels_sure = stream.amax(1), held.amax(1)
+    edges = sure.quantile(torch.linspace(0, 1, BINS + 1))[1:-1]
+    places = torch.bucketize(labels_sure, edges)
+    common = torch.bincount(torch.bucketize(sure, edges), minlength=BINS) / len(sure)
+    bought = (torch.bincount(places, minlength=BINS) + 1) / (len(y) + BINS)
+    weights = (common / bought)[places]
+    weights = weights / weights.sum()
+    logs = held.clamp(min=1e-12).log()
+    losses = [float(weights @ nn.functional.cross_entropy(logs * one, y, reduction="none")) for one in POWERS]
+    return float(POWERS[int(np.argmin(losses + 0.02 * np.log(POWERS) ** 2))])
 
 
 def mix(held: Tensor, others: Tensor, share: float) -> Tensor:

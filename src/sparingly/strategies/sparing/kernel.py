@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,22 +137,25 @@ class KernelMembers:
         """
         self._components = Components(most).fit(sample)
         newest = max(TRIED_ON, TRIED_FOR_EACH * self.n_classes)
-        tried = []
-        for named in [None] if names is None else [None, names]:
-            rows, classes = (X, y) if named is None else (torch.cat([X, named]), self._with_names(y, len(named)))
-            targets = nn.functional.one_hot(classes, self.n_classes).double()
-            tried += [
-                _tried(power, self._components(rows, power), targets - targets.mean(0), len(X), newest)
-                for power in POWERS
-            ]
+        targets = self._centred(y, 0)
+        tried = [_tried(power, self._components(X, power), targets, len(X), newest) for power in POWERS]
         best = min(tried, key=lambda one: one.error)
+        if names is not None:
+            rows = self._components(torch.cat([X, names]), best.power)
+            named = _tried(best.power, rows, self._centred(y, len(names)), len(X), newest, (best.reach,))
+            best = min(best, named, key=lambda one: one.error)
         self._power, self._rows, self._rate, self._ridge = best.power, best.rows, best.rate, best.ridge
         self._named = len(best.rows) - len(X)
-        targets = nn.functional.one_hot(self._with_names(y, self._named), self.n_classes).double()
-        self._mean = targets.mean(0).float()
-        targets -= targets.mean(0)
+        classes = self._with_names(y, self._named)
+        self._mean = nn.functional.one_hot(classes, self.n_classes).double().mean(0).float()
+        targets = self._centred(y, self._named)
         near = torch.exp(-best.rate * best.squared)
         self._weights = _blind_weights(near, best.ridge, targets, self._seen(folds), self.members).flatten(1)
+
+    def _centred(self, y: Tensor, named: int) -> Tensor:
+        """One-hot classes of labels and names, less their mean."""
+        targets = nn.functional.one_hot(self._with_names(y, named), self.n_classes).double()
+        return targets - targets.mean(0)
 
     def _with_names(self, y: Tensor, named: int) -> Tensor:
         """The classes of labels and of names after them."""
@@ -253,6 +256,7 @@ class _Tried(NamedTuple):
     squared: Tensor
     rate: float
     ridge: float
+    reach: float
 
 
 def _blind_weights(near: Tensor, ridge: float | Tensor, targets: Tensor, folds: Tensor, members: int) -> Tensor:
@@ -273,19 +277,21 @@ def _blind_weights(near: Tensor, ridge: float | Tensor, targets: Tensor, folds: 
     return weights
 
 
-def _tried(power: float, rows: Tensor, targets: Tensor, labels: int, newest: int) -> _Tried:
+def _tried(
+    power: float, rows: Tensor, targets: Tensor, labels: int, newest: int, reaches: Sequence[float] = REACHES
+) -> _Tried:
     """The best reach and ridge with one power, on the newest of the labels and on all names after them."""
     squared = squared_distances(rows, rows).double()
     median = max(float(squared.median()), 1e-12)
     first = max(0, labels - newest)
-    error, reach, ridge = _best(squared[first:, first:] / median, targets[first:], labels - first)
-    return _Tried(error, power, rows, squared, reach / median, ridge)
+    error, reach, ridge = _best(squared[first:, first:] / median, targets[first:], labels - first, reaches)
+    return _Tried(error, power, rows, squared, reach / median, ridge, reach)
 
 
-def _best(squared: Tensor, targets: Tensor, labels: int) -> tuple[float, float, float]:
+def _best(squared: Tensor, targets: Tensor, labels: int, reaches: Sequence[float]) -> tuple[float, float, float]:
     """The least error on labels left out one by one, and the reach and the ridge that have it."""
     errors = {}
-    for reach in REACHES:
+    for reach in reaches:
         values, vectors = torch.linalg.eigh(torch.exp(-reach * squared))
         turned = vectors.T @ targets
         for ridge in RIDGES:

@@ -21,7 +21,7 @@ from sparingly.strategies.sparing.consulting.panel import NO_ANSWER, Panel, form
 from sparingly.strategies.sparing.kernel import squared_distances, squared_lengths
 from sparingly.strategies.sparing.open_questions import OpenQuestion
 from sparingly.strategies.sparing.purchase import FIRST, MANY, ExpectedCosts
-from sparingly.strategies.sparing.worth import DISCOUNT, MANY_PANEL_DISCOUNT, PANEL_DISCOUNT, Worth
+from sparingly.strategies.sparing.worth import DISCOUNT, EMBEDDED_DISCOUNT, MANY_PANEL_DISCOUNT, PANEL_DISCOUNT, Worth
 from sparingly.strategies.strategy import NEVER
 
 GROWTH = 1.5
@@ -391,7 +391,7 @@ class Knowledge:
 
     def _discount(self) -> float:
         if self.panel is None:
-            return DISCOUNT
+            return EMBEDDED_DISCOUNT if self.beliefs.directions else DISCOUNT
         return MANY_PANEL_DISCOUNT if len(self.expected_costs.costs) > MANY else PANEL_DISCOUNT
 
     def _stream_risk(self, sample: Tensor, now: Tensor, risk: Tensor) -> float:
