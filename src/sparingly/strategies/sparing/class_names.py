@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from sparingly.encoders import text_encoder
 from sparingly.games import Game
+from sparingly.learning.derived import Derived
 from sparingly.learning.determinism import row_independent_product
 from sparingly.strategies.sparing.ensemble import temperature
 
@@ -68,6 +69,7 @@ class ClassNames:
         self.vectors = vectors
         self.share = 0.0
         self._temperature = 1.0
+        self._directions: Derived[Tensor] = Derived()
 
     def moved(self, mean: Tensor) -> Tensor | None:
         """The names as observations around another mean, `[class, feature]`; None where they are too many."""
@@ -84,9 +86,18 @@ class ClassNames:
         return self._logits(rows).softmax(1)
 
     def _logits(self, rows: Tensor) -> Tensor:
-        toward = nn.functional.normalize(self.vectors - self.vectors.mean(0), dim=1)
-        cosines = row_independent_product(nn.functional.normalize(rows, dim=1), toward.T)
-        return cosines * (CONTRAST / self._temperature)
+        toward = self._directions.of(self.vectors, lambda _: self.directions.T.contiguous())
+        return row_independent_product(nn.functional.normalize(rows, dim=1), toward) * self.contrast
+
+    @property
+    def directions(self) -> Tensor:
+        """Of the names from their mean, `[class, feature]`."""
+        return nn.functional.normalize(self.vectors - self.vectors.mean(0), dim=1)
+
+    @property
+    def contrast(self) -> float:
+        """What a cosine is multiplied by to be a logit."""
+        return CONTRAST / self._temperature
 
     def add_class(self, vector: Tensor | None) -> None:
         """Take on one more class, the last; one whose name is not known is like none of the others."""
