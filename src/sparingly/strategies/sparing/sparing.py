@@ -369,7 +369,8 @@ class Sparing(Strategy):
         if not asks:
             return announced, announced, why
         risk, value = (math.nan, math.nan) if worth is None else (risk, value)
-        believed, learned = (None if one is None else one.clone() for one in (seen["probability"], seen.get("learned")))
+        believed, learned = seen["probability"].clone(), seen.get("learned")
+        learned = None if learned is None else learned.clone()
         asked = OpenQuestion(x, clock, announced, risk, value, believed, labels, answers, unselected, learned)
         self.questions.add(asked)
         return self.expected_costs.expert or 0, announced, why
