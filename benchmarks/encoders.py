@@ -1,12 +1,14 @@
 """Which text encoder to take: quality after 100, 500 and 2000 labels, and time: `python -m benchmarks.encoders`.
 
 A logistic regression on the encoding of so many labelled texts announces the classes of 3000 others. Writes
-docs/results/encoders.csv as it goes. `python -m benchmarks encoders` only measures the time.
+docs/results/encoders.csv as it goes; `python -m benchmarks.encoders minilm` measures that encoder, and leaves the rows
+of others as they are. `python -m benchmarks encoders` only measures the time.
 """
 
 from __future__ import annotations
 
 import csv
+import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -15,6 +17,7 @@ import numpy as np
 
 from sparingly.encoders import TextEncoder, text_encoder
 from sparingly.encoders.hashing_encoder import hashed
+from sparingly.experiments.array_cache import encoded_texts
 from sparingly.experiments.datasets import load
 
 DATA = ("banking77", "clinc150", "isear")
@@ -28,7 +31,7 @@ def encoders() -> dict[str, TextEncoder]:
     """By name; the two beside each other are only measured, since 768 numbers cost a strategy three times the work."""
     static, hashing = text_encoder("static"), text_encoder("hashing")
     both = TextEncoder("static and hashing", lambda texts: np.hstack([static._vectors(texts), hashed(texts)]))
-    return {"static": static, "hashing": hashing, "static and hashing": both}
+    return {"minilm": text_encoder("minilm"), "static": static, "hashing": hashing, "static and hashing": both}
 
 
 def speeds(encoder: TextEncoder, texts: list[str]) -> tuple[float, float]:
@@ -62,14 +65,17 @@ def main() -> None:
         print(f"{name:20} {many:8.0f} texts a second, {one:.2f} ms for one alone")
 
 
-def study() -> None:
-    rows = []
+def study(names: list[str]) -> None:
+    kept = list(csv.DictReader(RESULTS.open())) if RESULTS.exists() else []
+    rows: dict[tuple[str, str], dict[str, object]] = {(row["data"], row["encoder"]): dict(row) for row in kept}
     for data in DATA:
         dataset = load(data, encoder="hashing")
         texts = list(dataset.texts or ())
         for name, encoder in encoders().items():
+            if names and name not in names:
+                continue
             many, one = speeds(encoder, texts)
-            X = np.concatenate([encoder._vectors(texts[i : i + 1000]) for i in range(0, len(texts), 1000)])
+            X = encoded_texts(texts, encoder)
             row = {
                 "data": data,
                 "encoder": name,
@@ -80,13 +86,13 @@ def study() -> None:
             for labels in LABELS:
                 found = [accuracy(X, dataset.y, labels, seed) for seed in range(SEEDS)]
                 row[f"accuracy_{labels}"] = round(float(np.mean(found)), 3)
-            rows.append(row)
+            rows[data, name] = row
             print(row, flush=True)
             with RESULTS.open("w", newline="") as file:
                 writer = csv.DictWriter(file, list(row), lineterminator="\n")
                 writer.writeheader()
-                writer.writerows(rows)
+                writer.writerows(rows[key] for key in sorted(rows, key=lambda key: DATA.index(key[0])))
 
 
 if __name__ == "__main__":
-    study()
+    study(sys.argv[1:])

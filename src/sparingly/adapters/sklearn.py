@@ -57,8 +57,8 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         A scikit-learn classifier with `predict_proba`, or a pipeline that ends in one: it is the model inside the
         strategy "sparing". It is fitted anew at every update, so it should be quick.
     encoder
-        What turns texts into numbers, if `X` is a list of strings or has a column of texts: "static", "hashing", a
-        Hugging Face model, or a function of a list of strings.
+        What turns texts into numbers, if `X` is a list of strings or has a column of texts: "minilm", "static",
+        "hashing", a Hugging Face model, or a function of a list of strings.
     random_state
         A number; the same one gives the same classifier.
     **prefixed

@@ -45,7 +45,7 @@ def create(
     classes: Annotated[str, typer.Option(help="The classes, with commas between: cat,dog.")],
     features: Annotated[int | None, typer.Option(help="How many; otherwise the first observation tells.")] = None,
     schema: Annotated[str | None, typer.Option(help="A TOML file: what the fields of a row are.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="For texts: `static`, `hashing`, a Hugging Face model.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="For texts: `minilm`, `static`, `hashing`, a model.")] = None,
     cost: Cost = None,
     costs: Costs = None,
     query_cost: QueryCost = 1.0,

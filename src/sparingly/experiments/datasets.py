@@ -62,7 +62,7 @@ def load(
     text
         For a file: columns that are texts, whatever they look like.
     encoder
-        What turns texts into numbers: `static`, `hashing`, a Hugging Face model; `static` if it is installed.
+        What turns texts into numbers: `minilm`, `static`, `hashing`, a Hugging Face model; the first that is installed.
     csv, missing
         For a CSV file: how it is written, where that should not be found out, and words that stand for a gap.
     unlabelled

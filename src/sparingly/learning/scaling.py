@@ -230,6 +230,7 @@ class QuantileScaling:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         for name in self._PARTS:
             setattr(self, name, state[name])
+        self.directions = bool(self.floor.isinf().all())
 
 
 def _of_one_length(rows: Tensor) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sparingly as sp
+from sparingly.encoders import text_encoder
 from sparingly.live.agent.errors import AgentError, StoreError
+from sparingly.live.training.strategy_maker import maker
 
 ROW = {"age": 39, "job": "clerk", "since": None}
 
@@ -107,6 +110,28 @@ def test_texts_are_observed_and_shown(path):
         assert agent.count_events() == 4
     with pytest.raises(StoreError, match="text encoder is hashing, not static"):
         sp.Agent(["yes", "no"], path=path, encoder="static")
+
+
+def test_a_strategy_is_told_what_the_classes_of_texts_are_called(path):
+    with sp.Agent(["lost card", "late_transfer"], path=path, encoder="static") as agent:
+        agent.observe("where is my card?")
+        agent.add_class("exchange rates")
+        names = agent._runtime.decider.strategy.knowledge.beliefs._names
+        expected = text_encoder("static")(["lost card", "late transfer", "exchange rates"])
+        np.testing.assert_array_equal(names.vectors.numpy(), expected)
+    with sp.Agent.open(path) as agent:
+        agent.observe("and my money?")
+        again = agent._runtime.decider.strategy.knowledge.beliefs._names
+        np.testing.assert_array_equal(again.vectors.numpy(), expected)
+        before = replace(agent._runtime.store.settings, tells_names=False)
+        assert maker(before, None)().knowledge.beliefs._names is None
+
+
+@pytest.mark.parametrize("first", [[0.5, 1.0], {"note": "a long text of words", "n": 3}])
+def test_names_say_nothing_where_an_observation_is_no_single_text(path, first):
+    with sp.Agent(["yes", "no"], path=path, encoder="static") as agent:
+        agent.observe(first)
+        assert agent._runtime.decider.strategy.knowledge.beliefs._names is None
 
 
 def test_an_own_encoder_has_to_be_given_again_and_another_is_refused(path):

@@ -67,6 +67,21 @@ def test_directions_and_classes_that_no_label_named_come_out_the_same(make: Make
     assert_same(*exported(agent, path.parent), X[90:], {"features": X[90:].astype(np.float32)})
 
 
+def test_what_classes_are_called_comes_out_the_same(make: Make, path: Path) -> None:
+    rng = np.random.default_rng(0)
+    centres, y = rng.normal(size=(14, 9)), rng.integers(13, size=200)
+    X = centres[y] + rng.normal(size=(200, 9))
+    X, names = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (X, centres))
+    agent = make(
+        classes=list(range(14)), n_features=9, strategy="sparing", options={"class_vectors": names.round(4).tolist()}
+    )
+    agent.teach(X[:60], y[:60].tolist())
+    state = beliefs(agent)
+    assert state["names"]["share"] > 0.1
+    assert state["sharpness"] != 1
+    assert_same(*exported(agent, path.parent), X[60:], {"features": X[60:].astype(np.float32)})
+
+
 def test_rows_with_words_gaps_and_truths_have_an_input_for_each_field(make: Make, path: Path) -> None:
     known, new = table(200), table(60, seed=1)
     for frame in (known, new):

@@ -117,10 +117,25 @@ def make_strategy(run: Run, game: Any, source: Stream) -> Any:
     shape, options = source.dataset.shape, dict(run.player.options)
     if run.task.horizon_known and "horizon" in inspect.signature(kind).parameters:
         options.setdefault("horizon", len(source))
+    if "class_vectors" in inspect.signature(kind).parameters and not run.task.expert:
+        options.setdefault("class_vectors", _class_vectors(source.dataset, run.task))
     try:
         return kind(game, shape[0] if len(shape) == 1 else shape, seed=run.seed, **options)
     except (TypeError, ValueError) as error:
         raise SettingsError(f"{run.player.shown} cannot play {source.dataset.name}: {error}") from error
+
+
+def _class_vectors(dataset: Dataset, task: Task) -> Any:
+    """What the classes are called, encoded as observations are where these are one text each; else None."""
+    is_text = dataset.texts is not None or (dataset.schema is not None and dataset.schema.is_text)
+    if not is_text or task.class_order == "drawn":
+        return None
+    from sparingly.encoders import text_encoder
+    from sparingly.strategies.sparing.class_names import spoken
+
+    encoder = text_encoder(task.encoder)
+    names = [spoken(str(name)) for name in dataset.classes]
+    return encoder(names) if dataset.shape == (encoder.width,) else None
 
 
 def find_strategy(name: str, code_hash: str | None = None) -> Any:

@@ -97,7 +97,7 @@ class Agent:
         What the fields of raw rows are: kinds by name, `{"age": "number", "job": ["clerk", "smith"], "note": "text"}`,
         a DataFrame, its dtypes, or a TOML file; learned from the first observations when left out.
     encoder
-        What turns texts into numbers: "static", "hashing", a Hugging Face model, or a function of a list of strings.
+        What turns texts into numbers: "minilm", "static", "hashing", a Hugging Face model, or a function of strings.
     max_open, max_per_hour
         Limits on questions; where they forbid one, the prediction is announced.
     max_per_day, max_total, max_cost

@@ -20,7 +20,7 @@ from sparingly.live.agent.features import Schema
 from sparingly.live.consultation.declared_experts import declared, game_with
 from sparingly.live.quality.quality_checks import QualityChecks
 from sparingly.live.tickets.ticket_records import Label
-from sparingly.live.training.strategy_maker import choose_strategy, takes_horizon, try_strategy
+from sparingly.live.training.strategy_maker import choose_strategy, takes, try_strategy
 from sparingly.strategies import registered
 from sparingly.strategies.strategy import Strategy
 
@@ -97,6 +97,8 @@ class AgentSettings:
     quality: QualityChecks = field(default_factory=QualityChecks)
     people: tuple[str, ...] = ()
     """The experts who are one person each: whoever signs in under that name."""
+    tells_names: bool = False
+    """Whether a strategy that can learn from it is told what the classes are called; agents of release 0.1 were not."""
 
     @cached_property
     def game(self) -> Game:
@@ -261,6 +263,7 @@ def made_settings(
         hold=bool(hold),
         quality=quality,
         people=tuple(one.name for one in experts or () if isinstance(one, Person)),
+        tells_names=True,
     ).with_schema(stated)
     vars(settings)["game"] = game  # the cached property would make the same game again
     _check_horizon(settings, instance)
@@ -296,7 +299,7 @@ def _played_game(
 
 def _check_horizon(settings: AgentSettings, instance: Strategy | None) -> None:
     """A horizon is for strategies that take one, and for the pace of an allowance; else it would do nothing."""
-    taken = instance is None and takes_horizon(settings.strategy)
+    taken = instance is None and takes("horizon", settings.strategy)
     if settings.horizon is not None and not taken and not settings.limits.is_paced:
         who = "a strategy that was made already" if instance is not None else f"strategy {settings.strategy!r}"
         raise AgentError(f"{who} takes no horizon: name one that does, or give max_total or max_cost, which it paces")

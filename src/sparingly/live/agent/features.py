@@ -15,6 +15,7 @@ from sparingly.encoders import EncodingError, RowSchema, TextEncoder, learn_sche
 from sparingly.encoders.fields import missing
 from sparingly.encoders.learned_schema import EncoderChoice
 from sparingly.encoders.pictures import is_picture, picture_bytes, pixels, read_picture, shape_of
+from sparingly.encoders.text_encoders import has_name
 from sparingly.live.agent.errors import AgentError, checked_text, shortened
 
 Vector = NDArray[np.float32]
@@ -50,6 +51,14 @@ class Schema:
     def is_raw(self) -> bool:
         """Whether an observation is a row or a text that has to be encoded."""
         return self.table is not None and not self.table.is_plain
+
+    @property
+    def only_encoder(self) -> str | None:
+        """The name of the text encoder if an observation is one text, and the encoder comes with its name."""
+        if self.table is None or not self.table.is_text or self.table.encoder is None:
+            return None
+        name = str(self.table.encoder["name"])
+        return name if has_name(name) else None
 
     @property
     def described(self) -> str:

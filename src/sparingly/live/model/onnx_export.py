@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from sparingly.encoders import RowSchema
 from sparingly.encoders.fields import BooleanField, CategoryField, Field, NumberField
@@ -18,6 +19,7 @@ from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError
 from sparingly.live.model.onnx_graph import (
     OnnxGraph,
+    add_class_names,
     add_kernel_members,
     add_mlp_members,
     add_module,
@@ -130,10 +132,25 @@ def _add_beliefs(graph: OnnxGraph, strategy: Sparing, x: str) -> str:
     if tree_share:
         trees = graph.add("Log", add_tree_members(graph, state["trees"], beliefs.members, graph.add("Flatten", x)))
         held = _mix(graph, held, _softmax(graph, trees, 1 / tree_temperature), tree_share)
+    named = add_class_names(graph, state["names"], rows) if "names" in state and beliefs.directions else None
     if state["unheard"] is not None:
         kept = graph.add("Mul", held, graph.constant(1 - state["unheard"].sum()))
-        held = graph.add("Add", kept, graph.constant(state["unheard"]))
+        held = graph.add("Add", kept, _unheard(graph, state["unheard"], named))
+    if named is not None:
+        held = _mix(graph, held, named, state["names"]["share"])
+    if state["sharpness"] != 1:
+        likely = graph.add("Max", held, graph.constant(np.float32(1e-12)))
+        held = _softmax(graph, graph.add("Log", likely), state["sharpness"])
     return graph.add("ReduceMean", held, axes=[0], keepdims=0)
+
+
+def _unheard(graph: OnnxGraph, unheard: Tensor, named: str | None) -> str:
+    """Probabilities of classes without a label, by their names if these are known."""
+    if named is None:
+        return graph.constant(unheard)
+    among = graph.add("Mul", named, graph.constant((unheard > 0).float()))
+    shares = graph.add("Div", among, graph.add("ReduceSum", among, graph.constant(np.array([1]))))
+    return graph.add("Mul", shares, graph.constant(unheard.sum()))
 
 
 def _softmax(graph: OnnxGraph, logits: str, factor: float) -> str:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from sparingly.learning.networks import MLP, LeNet, OneLogit
 from sparingly.live.agent.errors import AgentError
+from sparingly.strategies.sparing.class_names import ClassNames
 
 try:
     import onnx
@@ -136,6 +137,15 @@ def add_kernel_members(graph: OnnxGraph, state: Mapping[str, Any], members: int,
     near = graph.add("Exp", graph.add("Mul", squared, graph.constant(np.float32(-float(state["rate"])))))
     scores = graph.reshape(graph.add("MatMul", near, graph.constant(state["weights"])), -1, members, len(state["mean"]))
     return graph.add("Add", graph.add("Transpose", scores, perm=[1, 0, 2]), graph.constant(state["mean"]))
+
+
+def add_class_names(graph: OnnxGraph, state: Mapping[str, Any], x: str) -> str:
+    """`ClassNames`: probabilities `[block, class]`."""
+    names = ClassNames(state["vectors"])
+    names.load_state_dict(state)
+    length = graph.add("Max", graph.add("ReduceL2", x, axes=[1]), graph.constant(np.float32(1e-12)))
+    cosines = graph.add("MatMul", graph.add("Div", x, length), graph.constant(names.directions.T))
+    return graph.add("Softmax", graph.add("Mul", cosines, graph.constant(np.float32(names.contrast))), axis=1)
 
 
 def add_tree_members(graph: OnnxGraph, state: Mapping[str, Any], members: int, x: str) -> str:

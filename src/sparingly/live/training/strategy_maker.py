@@ -50,8 +50,10 @@ def maker(settings: AgentSettings, instance: Strategy | None) -> Callable[[], St
         assert settings.shape is not None
         shape = settings.shape if len(settings.shape) > 1 else settings.shape[0]
         options = dict(settings.options)
-        if settings.horizon is not None and takes_horizon(settings.strategy):
+        if settings.horizon is not None and takes("horizon", settings.strategy):
             options.setdefault("horizon", settings.horizon)
+        if settings.tells_names and takes("class_vectors", settings.strategy):
+            options.setdefault("class_vectors", settings.schema.only_encoder)
         return registered()[settings.strategy](settings.game, shape, seed=settings.seed, **options)
 
     return make
@@ -68,7 +70,7 @@ def try_strategy(settings: AgentSettings, instance: Strategy | None) -> None:
             raise AgentError(f"strategy {settings.strategy!r} refuses these settings: {error}") from None
 
 
-def takes_horizon(strategy: str) -> bool:
-    """Whether a registered strategy takes the number of observations to expect."""
+def takes(option: str, strategy: str) -> bool:
+    """Whether a registered strategy takes an option, such as the number of observations to expect."""
     made = registered().get(strategy)
-    return made is not None and "horizon" in inspect.signature(made.__init__).parameters
+    return made is not None and option in inspect.signature(made.__init__).parameters

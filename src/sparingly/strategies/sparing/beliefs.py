@@ -14,6 +14,7 @@ from sparingly.learning.derived import Derived
 from sparingly.learning.determinism import pad_block
 from sparingly.learning.networks import Network, build
 from sparingly.learning.scaling import ImageScaling, QuantileScaling, Unscaled
+from sparingly.strategies.sparing.class_names import ClassNames
 from sparingly.strategies.sparing.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
 from sparingly.strategies.sparing.kernel import MOST_COMPONENTS, KernelMembers, squared_distances, squared_lengths
 from sparingly.strategies.sparing.purchase import MANY
@@ -47,6 +48,10 @@ LEAST_TREE_SHARE = 0.1
 """Trees with a smaller share are left out: they would take longer than all the rest."""
 FIRST_FOR_CURVE = 500
 """Labels from which on the learning curve of the trees is measured: with fewer it is mostly noise."""
+BINS = 10
+"""Of how sure a model is, by which labels are compared with the stream."""
+POWERS = np.geomspace(0.5, 3, 19)
+"""Of probabilities, that are tried."""
 NEAREST_OF = 500
 """Labels among which the nearest is looked for."""
 
@@ -69,6 +74,8 @@ class Beliefs:
         Of the quantile encoding.
     kernel, trees, crossfit
         For ablations: without them there are fewer kinds of models, or every member sees every label.
+    class_vectors
+        What the classes are called, `[class, feature]`, encoded as observations are, where these are embeddings.
     """
 
     def __init__(
@@ -83,9 +90,11 @@ class Beliefs:
         kernel: bool = True,
         trees: bool = True,
         crossfit: bool = True,
+        class_vectors: Tensor | None = None,
         seed: int = 0,
     ) -> None:
         self.crossfit = crossfit
+        self._names = None if class_vectors is None else ClassNames(class_vectors)
         self._scaling: QuantileScaling | ImageScaling | Unscaled
         self.ensemble: Ensemble
         if network == "mlp":
@@ -105,11 +114,14 @@ class Beliefs:
         self._trees = TreeMembers(n_classes, members=self.members) if trees and narrow else None
         self._temperature, self._contrast, self._share, self._typical = 1.0, 1.0, 0.0, 1.0
         self._tree_temperature, self._tree_share = 1.0, 0.0
+        self._sharpness = 1.0
         self._student = KernelMembers(n_classes, members=self.members) if beside else None
         """Kernels that have seen rows beside the labels of which only probabilities are known; see `teach`."""
         self._student_contrast, self._student_share = 1.0, 0.0
         self.halves: tuple[Tensor, Tensor] | None = None
         """After a training: what trees or kernels held of each label unseen with half of the labels, and with all."""
+        self.learned: Tensor | None = None
+        """After a training: what was held of each label unseen by labels alone, where classes' names are known."""
         self._labelled = torch.zeros(0)
         self._lengths: Derived[Tensor] = Derived()
         self._unheard: Tensor | None = None
@@ -136,6 +148,7 @@ class Beliefs:
         self._labelled = flat[torch.linspace(0, len(flat) - 1, min(len(flat), NEAREST_OF)).round().long()]
         self._typical = _typical(self._scaling(sample).flatten(1), self._labelled)
         hidden, self.halves = folds if self.crossfit else torch.full_like(folds, -1), None
+        self.learned = None
         self.ensemble.fit(rows, y, hidden, min(1000, 125 + len(X) // 5), generator)
         logits = self.ensemble.held_out(rows, folds)
         known = _heard_elsewhere(y, folds) if logits.shape[1] > MANY else torch.ones_like(y, dtype=torch.bool)
@@ -147,7 +160,28 @@ class Beliefs:
         if self._trees is not None and len(X) >= FIRST_FOR_TREES:
             held = self._fit_trees(self._trees, held, X.flatten(1), labels, generator)
         self._unheard, self._student_share = _unheard(labels, held.shape[1]), 0.0
-        return self._with_unheard(held)
+        self._sharpness = 1.0
+        if not self.directions:
+            return self._with_unheard(held)
+        if self._names is None:
+            held = self._with_unheard(held)
+        else:
+            named = self._names.calibrate(flat, y)
+            self.learned = self._with_unheard(held, named)
+            self._names.share = share_of(self.learned, named, y, prior=0.0)
+            held = mix(self.learned, named, self._names.share)
+        self._sharpness = sharpness(held, y, self(sample, taught=False).mean(0))
+        self.learned = None if self.learned is None else self._sharpened(self.learned)
+        return self._sharpened(held)
+
+    def _sharpened(self, held: Tensor) -> Tensor:
+        """Probabilities `[..., class]` to the power that makes them right on the stream."""
+        return held if self._sharpness == 1 else (held.clamp(min=1e-12).log() * self._sharpness).softmax(-1)
+
+    @property
+    def directions(self) -> bool:
+        """Whether observations are embeddings of length 1."""
+        return isinstance(self._scaling, QuantileScaling) and self._scaling.directions
 
     def teach(
         self, labels: Mapping[str, Tensor], held: Tensor, rows: Tensor, probabilities: Tensor, likely: Likely
@@ -186,22 +220,27 @@ class Beliefs:
     def _fit_kernel(self, kernel: KernelMembers, held: Tensor, sample: Tensor, X: Tensor, labels: _Labels) -> Tensor:
         """Train the kernels, and mix what they hold of labels unseen with what the networks hold."""
         y, folds, hidden, _ = labels
-        directions = isinstance(self._scaling, QuantileScaling) and self._scaling.directions
-        most = ALL_COMPONENTS if directions else MOST_COMPONENTS
-        kernel.fit(sample, X, y, hidden, most=most)
+        most = ALL_COMPONENTS if self.directions else MOST_COMPONENTS
+        names = self._names.moved(sample.mean(0)) if self._names is not None and self.directions else None
+        kernel.fit(sample, X, y, hidden, most=most, names=names)
         scores = kernel.held_out(X, folds)
         self._contrast = CONTRAST / temperature(*labels.heard(CONTRAST * scores))
         kernels = (self._contrast * scores).softmax(1)
         self._share = share_of(*labels.heard(held, kernels))
-        if directions and len(X) >= FIRST_FOR_KERNEL_CURVE and self.crossfit and self._share >= LEAST_KERNEL_SHARE:
+        if self.directions and len(X) >= FIRST_FOR_KERNEL_CURVE and self.crossfit and self._share >= LEAST_KERNEL_SHARE:
             fewer = kernel.held_out_by_half(y, folds)
             contrast = CONTRAST / temperature(*labels.heard(CONTRAST * fewer))
             self.halves = (contrast * fewer).softmax(1), kernels
         return mix(held, kernels, self._share)
 
-    def _with_unheard(self, held: Tensor) -> Tensor:
-        """The same probabilities with some for classes that no label has named yet."""
-        return held if self._unheard is None else held * (1 - self._unheard.sum()) + self._unheard
+    def _with_unheard(self, held: Tensor, named: Tensor | None = None) -> Tensor:
+        """The same probabilities with some for classes that no label has named yet, by their names if they tell."""
+        if self._unheard is None:
+            return held
+        if named is None:
+            return held * (1 - self._unheard.sum()) + self._unheard
+        among = named * (self._unheard > 0)
+        return held * (1 - self._unheard.sum()) + among / among.sum(1, keepdim=True) * self._unheard.sum()
 
     def _fit_trees(
         self,
@@ -239,8 +278,29 @@ class Beliefs:
         return torch.from_numpy(nearest / np.float32(self._typical))
 
     def __call__(self, X: Tensor, rows: Tensor | None = None, *, taught: bool = True) -> Tensor:
-        """The members' probabilities, `[member, block, class]`; by labels alone if not `taught`."""
+        """The members' probabilities, `[member, block, class]`; by labels and names alone if not `taught`."""
+        return self.with_learned(X, rows, taught=taught)[0]
+
+    def with_learned(
+        self, X: Tensor, rows: Tensor | None = None, *, taught: bool = True
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same, and the same by labels alone, where classes' names are known; None where they are not."""
         rows, count = self.scaled(X) if rows is None else rows, X.shape[0]
+        held, learned = self._by_labels(X, rows), None
+        if self._names is not None and self.directions:
+            named = self._names(rows.flatten(1))[:count]
+            learned = self._with_unheard(held, named)
+            held, learned = self._sharpened(mix(learned, named, self._names.share)), self._sharpened(learned)
+        else:
+            held = self._sharpened(self._with_unheard(held))
+        if taught and self._student is not None and self._student_share:
+            scores = self._student.scores(rows.flatten(1))[:, : len(X)]
+            held = mix(held, (self._student_contrast * scores).softmax(2), self._student_share)
+        return held, learned
+
+    def _by_labels(self, X: Tensor, rows: Tensor) -> Tensor:
+        """The mixture of models that labels have trained."""
+        count = X.shape[0]
         logits = self.ensemble.logits(rows).numpy()[:, :count]
         held = torch.from_numpy(logits / np.float32(self._temperature)).softmax(2)
         if self._kernel is not None and self._share:
@@ -250,15 +310,13 @@ class Beliefs:
         if self._trees is not None and self._tree_share:
             logs = self._trees.probabilities(X.flatten(1)).log()
             held = mix(held, (logs / self._tree_temperature).softmax(2), self._tree_share)
-        held = self._with_unheard(held)
-        if taught and self._student is not None and self._student_share:
-            learned = self._student.scores(rows.flatten(1))[:, : len(X)]
-            held = mix(held, (self._student_contrast * learned).softmax(2), self._student_share)
         return held
 
-    def add_class(self) -> None:
-        """Take on one more class, the last."""
+    def add_class(self, vector: Tensor | None = None) -> None:
+        """Take on one more class, the last, with what it is called, if that is known."""
         self.ensemble.add_class()
+        if self._names is not None:
+            self._names.add_class(vector)
         if self._kernel is not None:
             self._kernel.add_class()
         if self._trees is not None:
@@ -277,6 +335,8 @@ class Beliefs:
             "tree_calibration": [self._tree_temperature, self._tree_share],
             "labelled": self._labelled,
             "unheard": self._unheard,
+            "sharpness": self._sharpness,
+            **({} if self._names is None else {"names": self._names.state_dict()}),
             "student": None if self._student is None or not self.taught else self._student.state_dict(),
             "student_calibration": [self._student_contrast, self._student_share],
             "calibration": [self._temperature, self._contrast, self._share, self._typical],
@@ -299,6 +359,9 @@ class Beliefs:
         self._labelled = state["labelled"]
         # Nor do they know of classes that no label has named.
         self._unheard = state.get("unheard")
+        self._sharpness = float(state.get("sharpness", 1.0))
+        if self._names is not None and "names" in state:
+            self._names.load_state_dict(state["names"])
         self._temperature, self._contrast, self._share, self._typical = (float(value) for value in state["calibration"])
 
 
@@ -345,11 +408,29 @@ def _typical(sample: Tensor, labelled: Tensor) -> float:
     return float(others.mean()) if len(others) else least
 
 
-def share_of(held: Tensor, others: Tensor, y: Tensor) -> float:
+def share_of(held: Tensor, others: Tensor, y: Tensor, prior: float = NETWORK_PRIOR) -> float:
     """The mean share of other models beside those that are there, given the labels they did not see."""
     mixed = (mix(held, others, float(share)).clamp(min=1e-12).log() for share in SHARES)
     likely = torch.stack([-nn.functional.nll_loss(one, y, reduction="sum") for one in mixed])
-    return round(float(SHARES @ (likely - NETWORK_PRIOR * SHARES).softmax(0)), 2)
+    return round(float(SHARES @ (likely - prior * SHARES).softmax(0)), 2)
+
+
+def sharpness(held: Tensor, y: Tensor, stream: Tensor) -> float:
+    """The power of probabilities `[n, class]` under which labels are likeliest, were they as sure as the stream is.
+
+    Labels are bought where a model is unsure, so by them alone it would be held less sure than it may be elsewhere.
+    Each counts by how common observations are, on a sample of the stream, of which the model is as sure.
+    """
+    sure, labels_sure = stream.amax(1), held.amax(1)
+    edges = sure.quantile(torch.linspace(0, 1, BINS + 1))[1:-1]
+    places = torch.bucketize(labels_sure, edges)
+    common = torch.bincount(torch.bucketize(sure, edges), minlength=BINS) / len(sure)
+    bought = (torch.bincount(places, minlength=BINS) + 1) / (len(y) + BINS)
+    weights = (common / bought)[places]
+    weights = weights / weights.sum()
+    logs = held.clamp(min=1e-12).log()
+    losses = [float(weights @ nn.functional.cross_entropy(logs * one, y, reduction="none")) for one in POWERS]
+    return float(POWERS[int(np.argmin(losses + 0.02 * np.log(POWERS) ** 2))])
 
 
 def mix(held: Tensor, others: Tensor, share: float) -> Tensor:

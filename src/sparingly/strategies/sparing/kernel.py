@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,20 +116,54 @@ class KernelMembers:
         self._weights = torch.zeros(0)
         self._mean = torch.zeros(0)
         self._rate = self._ridge = 1.0
+        self._named = 0
+        """How many rows, after those of the labels, are classes' names."""
         self._lengths: Derived[Tensor] = Derived()
 
-    def fit(self, sample: Tensor, X: Tensor, y: Tensor, folds: Tensor, *, most: int = MOST_COMPONENTS) -> None:
-        """Train on inputs `[n, feature]` and classes `[n]`; the sample of the stream has no labels."""
+    def fit(
+        self,
+        sample: Tensor,
+        X: Tensor,
+        y: Tensor,
+        folds: Tensor,
+        *,
+        most: int = MOST_COMPONENTS,
+        names: Tensor | None = None,
+    ) -> None:
+        """Train on inputs `[n, feature]` and classes `[n]`; the sample of the stream has no labels.
+
+        What the classes are called, `[class, feature]`, is one more label each that every member sees, if labels that
+        are left out are predicted better with them.
+        """
         self._components = Components(most).fit(sample)
-        targets = nn.functional.one_hot(y, self.n_classes).double()
-        self._mean = targets.mean(0).float()
-        targets -= targets.mean(0)
         newest = max(TRIED_ON, TRIED_FOR_EACH * self.n_classes)
-        tried = [_tried(power, self._components(X, power), targets, newest) for power in POWERS]
+        targets = self._centred(y, 0)
+        tried = [_tried(power, self._components(X, power), targets, len(X), newest) for power in POWERS]
         best = min(tried, key=lambda one: one.error)
+        if names is not None:
+            rows = self._components(torch.cat([X, names]), best.power)
+            named = _tried(best.power, rows, self._centred(y, len(names)), len(X), newest, (best.reach,))
+            best = min(best, named, key=lambda one: one.error)
         self._power, self._rows, self._rate, self._ridge = best.power, best.rows, best.rate, best.ridge
+        self._named = len(best.rows) - len(X)
+        classes = self._with_names(y, self._named)
+        self._mean = nn.functional.one_hot(classes, self.n_classes).double().mean(0).float()
+        targets = self._centred(y, self._named)
         near = torch.exp(-best.rate * best.squared)
-        self._weights = _blind_weights(near, best.ridge, targets, folds, self.members).flatten(1)
+        self._weights = _blind_weights(near, best.ridge, targets, self._seen(folds), self.members).flatten(1)
+
+    def _centred(self, y: Tensor, named: int) -> Tensor:
+        """One-hot classes of labels and names, less their mean."""
+        targets = nn.functional.one_hot(self._with_names(y, named), self.n_classes).double()
+        return targets - targets.mean(0)
+
+    def _with_names(self, y: Tensor, named: int) -> Tensor:
+        """The classes of labels and of names after them."""
+        return torch.cat([y, torch.arange(named)]) if named else y
+
+    def _seen(self, folds: Tensor) -> Tensor:
+        """The folds of labels and of names after them, which every member sees."""
+        return torch.cat([folds, torch.full((self._named,), -1)]) if self._named else folds
 
     def fit_beside(self, gold: KernelMembers, y: Tensor, folds: Tensor, soft: tuple[Tensor, Tensor]) -> None:
         """Train like others on the same labels, and on rows `[m, feature]` with probabilities `[member, m, class]`.
@@ -138,6 +172,7 @@ class KernelMembers:
         """
         rows, probabilities = soft
         self._components, self._power, self._rate = gold._components, gold._power, gold._rate
+        y, folds = gold._with_names(y, gold._named), gold._seen(folds)
         self._rows = torch.cat([gold._rows, self._components(rows, self._power)])
         labels = nn.functional.one_hot(y, self.n_classes).float().expand(self.members, -1, -1)
         targets = torch.cat([labels, probabilities], 1)
@@ -151,11 +186,14 @@ class KernelMembers:
     def held_out_by_half(self, y: Tensor, folds: Tensor) -> Tensor:
         """What the labels just trained on would have scored, held out, with every second label alone, `[n, class]`."""
         half = (torch.arange(len(y)) // self.members % 2 == 0).nonzero().flatten()
+        count, y = len(y), self._with_names(y, self._named)
+        half = torch.cat([half, torch.arange(count, len(y))]) if self._named else half
         targets = nn.functional.one_hot(y[half], self.n_classes).double()
         mean = targets.mean(0)
         near = torch.exp(-self._rate * squared_distances(self._rows, self._rows[half]).double())
-        weights = _blind_weights(near[half], self._ridge, targets - mean, folds[half], self.members)
-        scores = torch.empty(len(y), self.n_classes)
+        weights = _blind_weights(near[half], self._ridge, targets - mean, self._seen(folds)[half], self.members)
+        scores = torch.empty(count, self.n_classes)
+        near = near[:count]
         for k in range(self.members):
             scores[folds == k] = near[folds == k].float() @ weights[:, k] + mean.float()
         return scores
@@ -218,6 +256,7 @@ class _Tried(NamedTuple):
     squared: Tensor
     rate: float
     ridge: float
+    reach: float
 
 
 def _blind_weights(near: Tensor, ridge: float | Tensor, targets: Tensor, folds: Tensor, members: int) -> Tensor:
@@ -238,22 +277,25 @@ def _blind_weights(near: Tensor, ridge: float | Tensor, targets: Tensor, folds: 
     return weights
 
 
-def _tried(power: float, rows: Tensor, targets: Tensor, newest: int) -> _Tried:
-    """The best reach and ridge with one power."""
+def _tried(
+    power: float, rows: Tensor, targets: Tensor, labels: int, newest: int, reaches: Sequence[float] = REACHES
+) -> _Tried:
+    """The best reach and ridge with one power, on the newest of the labels and on all names after them."""
     squared = squared_distances(rows, rows).double()
     median = max(float(squared.median()), 1e-12)
-    error, reach, ridge = _best(squared[-newest:, -newest:] / median, targets[-newest:])
-    return _Tried(error, power, rows, squared, reach / median, ridge)
+    first = max(0, labels - newest)
+    error, reach, ridge = _best(squared[first:, first:] / median, targets[first:], labels - first, reaches)
+    return _Tried(error, power, rows, squared, reach / median, ridge, reach)
 
 
-def _best(squared: Tensor, targets: Tensor) -> tuple[float, float, float]:
+def _best(squared: Tensor, targets: Tensor, labels: int, reaches: Sequence[float]) -> tuple[float, float, float]:
     """The least error on labels left out one by one, and the reach and the ridge that have it."""
     errors = {}
-    for reach in REACHES:
+    for reach in reaches:
         values, vectors = torch.linalg.eigh(torch.exp(-reach * squared))
         turned = vectors.T @ targets
         for ridge in RIDGES:
             inverse = 1 / (values.clamp(min=0) + ridge)
             left_out = (vectors @ (inverse[:, None] * turned)) / (vectors.square() @ inverse)[:, None]
-            errors[reach, ridge] = float(left_out.square().mean())
+            errors[reach, ridge] = float(left_out[:labels].square().mean())
     return min((error, *pair) for pair, error in errors.items())

@@ -21,7 +21,7 @@ from sparingly.strategies.sparing.consulting.panel import NO_ANSWER, Panel, form
 from sparingly.strategies.sparing.kernel import squared_distances, squared_lengths
 from sparingly.strategies.sparing.open_questions import OpenQuestion
 from sparingly.strategies.sparing.purchase import FIRST, MANY, ExpectedCosts
-from sparingly.strategies.sparing.worth import DISCOUNT, MANY_PANEL_DISCOUNT, PANEL_DISCOUNT, Worth
+from sparingly.strategies.sparing.worth import DISCOUNT, EMBEDDED_DISCOUNT, MANY_PANEL_DISCOUNT, PANEL_DISCOUNT, Worth
 from sparingly.strategies.strategy import NEVER
 
 GROWTH = 1.5
@@ -125,7 +125,8 @@ class Bought:
         asked, labels, value, soft = clock, len(self), math.nan, math.nan
         if question is not None:
             asked, labels, value = question.clock, question.labels, question.value
-            soft = float(question.probability @ costs[:, y]) if not math.isnan(value) else math.nan
+            believed = question.probability if question.learned is None else question.learned
+            soft = float(believed @ costs[:, y]) if not math.isnan(value) else math.nan
         row = {"y": y, "fold": len(self) % self.folds, "asked": asked, "labels": labels, "soft": soft, "value": value}
         if self.experts:
             answers = (question.answers if question is not None else ()) or (NO_ANSWER,) * self.experts
@@ -292,10 +293,12 @@ class Knowledge:
         self._stream.renew()
         self.schedule = replace(self.schedule, labels=0, clock=clock)
 
-    def add_class(self, expected_costs: ExpectedCosts, panel: Panel | None, clock: int) -> None:
-        """Take on one more class; the next label brings an update."""
+    def add_class(
+        self, expected_costs: ExpectedCosts, panel: Panel | None, clock: int, vector: Tensor | None = None
+    ) -> None:
+        """Take on one more class, with what it is called if that is known; the next label brings an update."""
         self.expected_costs, self.panel, self.answer_model = expected_costs, panel, None
-        self.beliefs.add_class()
+        self.beliefs.add_class(vector)
         self.schedule = self._paced(self.schedule)
         if self.worth is not None:
             self.schedule = replace(self.schedule, labels=0, clock=clock)
@@ -333,12 +336,26 @@ class Knowledge:
         """How far off the nearest label is, 1 on average; 1 before there is a model."""
         return self.beliefs.novelty(X) if self.worth is not None else torch.ones(len(X))
 
-    def assess(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Both of the above; the models' view of the block is made once."""
+    def assess(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Both of the above, and the members by labels alone where names have a part; the models' view is made once."""
         if self.worth is None:
-            return self.members(X), self.novelty(X)
+            return self.members(X), self.novelty(X), None
         rows = self.beliefs.scaled(X)
-        return self.beliefs(X, rows), self.beliefs.novelty(X, rows)
+        members, learned = self.beliefs.with_learned(X, rows)
+        return members, self.beliefs.novelty(X, rows), learned
+
+    def seen(self, members: Tensor, learned: Tensor | None) -> dict[str, Any]:
+        """The costs expected of probabilities `[member, block, class]`.
+
+        What labels may still teach is a matter of what labels have taught: the disagreement is that of the members by
+        labels alone. A name is the same for all of them.
+        """
+        found = self.expected_costs(members)
+        if learned is not None:
+            by_labels = self.expected_costs(learned)
+            found = {**found, "value": by_labels["value"], "learned": by_labels["probability"]}
+            found["learned_risk"] = by_labels["risk"]
+        return found
 
     def train(self, clock: int, rng: np.random.Generator) -> None:
         """Draw and train new models, and compare what they hold of labels not seen with what was held before."""
@@ -352,26 +369,29 @@ class Knowledge:
         with torch.no_grad():
             self._measure_teaching(sample, generator)
             unseen = self.beliefs.fit(sample, X, y, folds, generator)
-            rows, seen = sample, self.expected_costs(self.beliefs(sample))
+            rows, seen = sample, self.seen(*self.beliefs.with_learned(sample))
             if self.panel is not None:
                 held, unseen = unseen, self.panel.fit(unseen, self.bought)
                 if self._heard.seen:
                     rows, members, answers, held = self._after_answers(self.panel, held)
                     unseen = self._fit_answers(self.panel, self.panel.fit(held, self.bought), generator)
                     seen = self.expected_costs(self.posterior(self.panel, rows, members, answers))
-        now = (unseen * self.expected_costs.costs[:, y].T).sum(1)
+        learned = unseen if self.beliefs.learned is None or self.panel is not None else self.beliefs.learned
+        now, by_labels = ((held * self.expected_costs.costs[:, y].T).sum(1) for held in (unseen, learned))
         bought = {name: self.bought[name] for name in ("value", "soft", "labels")}
         stream = {"value": torch.tensor(seen["value"]), "risk": torch.tensor(seen["risk"]), "x": sample}
         unit = self.expected_costs.unit or 1.0
-        slope = self._slope(rows, now, stream["risk"])
+        slope = self._slope(rows, by_labels, torch.tensor(seen.get("learned_risk", seen["risk"])))
         self.worth = Worth.measure(
-            bought, now, stream, unit=unit, learnability=self.learnability, discount=self._discount(), slope=slope
+            bought, by_labels, stream, unit=unit, learnability=self.learnability, discount=self._discount(), slope=slope
         )
+        if learned is not unseen:
+            self.worth = replace(self.worth, asked=self.worth.asked - float((by_labels - now).mean()))
         self.schedule = replace(self.schedule, labels=n, clock=clock)
 
     def _discount(self) -> float:
         if self.panel is None:
-            return DISCOUNT
+            return EMBEDDED_DISCOUNT if self.beliefs.directions else DISCOUNT
         return MANY_PANEL_DISCOUNT if len(self.expected_costs.costs) > MANY else PANEL_DISCOUNT
 
     def _stream_risk(self, sample: Tensor, now: Tensor, risk: Tensor) -> float:

@@ -37,6 +37,8 @@ class OpenQuestion:
         What each expert who may be wrong had said, where there are such.
     random
         Whether it was a random check.
+    learned
+        The probability by labels alone, where classes' names have a part in `probability`.
     """
 
     x: Tensor
@@ -48,6 +50,7 @@ class OpenQuestion:
     labels: int
     answers: tuple[int, ...] = ()
     random: bool = False
+    learned: Tensor | None = None
 
 
 class OpenQuestions:
@@ -139,7 +142,14 @@ class OpenQuestions:
 
     def add_class(self) -> None:
         """What was believed of the open questions had no place for the new class."""
-        self._open = [replace(q, probability=nn.functional.pad(q.probability, (0, 1))) for q in self._open]
+        self._open = [
+            replace(
+                q,
+                probability=nn.functional.pad(q.probability, (0, 1)),
+                learned=None if q.learned is None else nn.functional.pad(q.learned, (0, 1)),
+            )
+            for q in self._open
+        ]
 
     def set_costs(self, factor: float) -> None:
         """All costs are `factor` times what they were; nan if they are others: what was expected says nothing then."""
@@ -157,6 +167,11 @@ class OpenQuestions:
                 if any(q.answers for q in self._open)
                 else {}
             ),
+            **(
+                {"learned": torch.stack([q.probability if q.learned is None else q.learned for q in self._open])}
+                if any(q.learned is not None for q in self._open)
+                else {}
+            ),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -164,13 +179,14 @@ class OpenQuestions:
         self._open, self._keys = [], []
         self._first = self._filled = 0
         heard = state.get("answers", [(0,)] * len(state["open"]))
-        for (clock, announced, known, labels), x, p, said in zip(
-            state["open"], state["x"], state["probability"], heard, strict=True
+        learned = state.get("learned", [None] * len(state["open"]))
+        for (clock, announced, known, labels), x, p, said, by_labels in zip(
+            state["open"], state["x"], state["probability"], heard, learned, strict=True
         ):
             risk, value = (math.nan, math.nan) if known is None else known
             numbers = (int(clock), int(announced), float(risk), float(value))
             random, answers = bool(said[0]), tuple(int(one) for one in said[1:])
-            self.add(OpenQuestion(x, *numbers, p, int(labels), answers, random))
+            self.add(OpenQuestion(x, *numbers, p, int(labels), answers, random, by_labels))
 
 
 def _key(x: Tensor) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from sparingly.games import Game
@@ -16,6 +17,7 @@ from sparingly.learning.networks import Network
 from sparingly.strategies.forecast import Forecast
 from sparingly.strategies.sparing.ablation import Ablation
 from sparingly.strategies.sparing.beliefs import Beliefs
+from sparingly.strategies.sparing.class_names import class_vectors as named_classes
 from sparingly.strategies.sparing.consulting.panel import Panel
 from sparingly.strategies.sparing.ensemble import Ensemble
 from sparingly.strategies.sparing.knowledge import GROWTH, Knowledge
@@ -77,6 +79,10 @@ class Sparing(Strategy):
     audit, alarm
         An announcement made m times is checked at a rate of audit / sqrt(m) (`PurchaseRule`); how much
         `Evidence` forgets.
+    class_vectors
+        What the classes are called, `[class, n_features]`, encoded as observations are; or the name of the text
+        encoder that encodes them, for the names of the game's outcomes. Where observations are texts, as vectors of
+        length 1, names say much before there is any label; how much is learned.
     ablation
         Parts that are taken out, to measure what they are worth; None takes nothing out.
 
@@ -110,6 +116,7 @@ class Sparing(Strategy):
         prior_horizon: int = 2000,
         audit: float = 0.12,
         alarm: float = 30_000.0,
+        class_vectors: ArrayLike | str | None = None,
         ablation: Ablation | None = None,
         seed: int = 0,
     ) -> None:
@@ -128,8 +135,10 @@ class Sparing(Strategy):
             kernel=ablation.kernel,
             trees=ablation.trees,
             crossfit=ablation.crossfit,
+            class_vectors=named_classes(game, self.shape, class_vectors),
             seed=seed,
         )
+        self._names_by = class_vectors if isinstance(class_vectors, str) else None
         self.panel = Panel(game) if game.noisy_experts else None
         self.knowledge = Knowledge(self.expected_costs, beliefs, panel=self.panel, learnability=ablation.learnability)
         self._audit = audit
@@ -189,10 +198,10 @@ class Sparing(Strategy):
         return held if self.panel is None else held.mean(1)
 
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
-        members, novelty = self.knowledge.assess(X)
+        members, novelty, learned = self.knowledge.assess(X)
         if self.panel is not None:
             return {"members": members.transpose(0, 1), "novelty": novelty.tolist()}
-        found = {**self.expected_costs(members), "novelty": novelty.tolist()}
+        found = {**self.knowledge.seen(members, learned), "novelty": novelty.tolist()}
         if X.shape[0] >= FEW_AHEAD:
             found["block"] = np.array([found[name] for name in BLOCK]).T
         return found
@@ -236,10 +245,13 @@ class Sparing(Strategy):
             return self._ask_first(assessment, first, last)
         columns = [assessment.values[name][first:last] for name in SEEN]
         X, probability = assessment.X[first:last], columns.pop()
+        by_labels = assessment.values.get("learned")
+        learned = [None] * len(X) if by_labels is None else by_labels[first:last].unbind()
         chosen: list[tuple[int, int, Why]] = []
         announced = 0
-        for x, p, *numbers in zip(X.unbind(), probability.unbind(), *columns, strict=True):
-            one = self._buy_or_announce(x, dict(zip(SEEN, (*numbers, p), strict=True)), self.clock + len(chosen))
+        for x, p, taught, *numbers in zip(X.unbind(), probability.unbind(), learned, *columns, strict=True):
+            seen = {**dict(zip(SEEN, (*numbers, p), strict=True)), "learned": taught}
+            one = self._buy_or_announce(x, seen, self.clock + len(chosen))
             chosen.append(one)
             announced = announced + 1 if one[0] == one[1] else 0
             if announced == AHEAD:
@@ -357,8 +369,10 @@ class Sparing(Strategy):
         if not asks:
             return announced, announced, why
         risk, value = (math.nan, math.nan) if worth is None else (risk, value)
-        believed = seen["probability"].clone()
-        self.questions.add(OpenQuestion(x, clock, announced, risk, value, believed, labels, answers, unselected))
+        believed, learned = seen["probability"].clone(), seen.get("learned")
+        learned = None if learned is None else learned.clone()
+        asked = OpenQuestion(x, clock, announced, risk, value, believed, labels, answers, unselected, learned)
+        self.questions.add(asked)
         return self.expected_costs.expert or 0, announced, why
 
     def _start_guess(self) -> float | None:
@@ -410,7 +424,8 @@ class Sparing(Strategy):
     def _add_class(self, game: Game) -> None:
         self.expected_costs = ExpectedCosts(game)
         self.panel = None if self.panel is None else self.panel.grown(game)
-        self.knowledge.add_class(self.expected_costs, self.panel, self.clock)
+        vectors = named_classes(game, self.shape, self._names_by)
+        self.knowledge.add_class(self.expected_costs, self.panel, self.clock, None if vectors is None else vectors[-1])
         self.purchase_rule = self._scaled_to_classes(replace(self.purchase_rule, unit=self.expected_costs.unit))
         self.questions.add_class()
         self.watch.add_class(self.expected_costs.costs, float(self.rng.random()))

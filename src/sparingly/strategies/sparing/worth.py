@@ -14,6 +14,8 @@ UNSEEN = 20
 """Labels at the stream's mean disagreement that those bought are averaged with."""
 DISCOUNT = 0.6
 """The share of what a label saves that the labels bought after it would not have saved anyway."""
+EMBEDDED_DISCOUNT = 0.9
+"""The same on embeddings, where the risk of announcing is not overrated (`sharpness`)."""
 PANEL_DISCOUNT = 0.9
 """The same beside experts who may be wrong: a label also says how far they, and what is learned from their answers, are
 to be trusted."""

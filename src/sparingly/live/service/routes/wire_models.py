@@ -205,7 +205,7 @@ class AgentIn(Strict):
     fields: dict[str, StrictStr | list[StrictStr] | dict[str, Any]] | None = Field(
         None, description="What the fields of raw rows are, by name: number, boolean, date, category, text, or words."
     )
-    encoder: Literal["static", "hashing"] | None = Field(None, description="What turns texts into numbers.")
+    encoder: Literal["minilm", "static", "hashing"] | None = Field(None, description="What turns texts into numbers.")
     max_open: Count | None = None
     max_per_hour: Count | None = None
     max_per_day: Count | None = None

@@ -1,0 +1,99 @@
+"""What classes are called is knowledge, which fades as labels come; names that say nothing do no harm."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import sparingly as sp
+from sparingly.strategies.sparing.beliefs import sharpness
+from sparingly.strategies.sparing.class_names import ClassNames
+
+CLASSES, WIDTH = 12, 40
+
+
+def unit(rows):
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def stream():
+    """Embeddings around a direction a class, and names near these directions."""
+    rng = np.random.default_rng(7)
+    centres = rng.normal(size=(CLASSES, WIDTH))
+    y = rng.integers(CLASSES, size=700)
+    X = unit(centres[y] + 1.2 * rng.normal(size=(len(y), WIDTH)) + 2.0)
+    names = unit(centres + 0.8 * rng.normal(size=centres.shape) - 1.0)
+    return X, y, names
+
+
+def played(stream, names, rounds=700, seed=3):
+    X, y, _ = stream
+    game = sp.label_efficient(CLASSES)
+    strategy = sp.Sparing(game, WIDTH, class_vectors=names, seed=seed)
+    found = list(sp.play(strategy, game, zip(X[:rounds], y[:rounds].tolist(), strict=True)))
+    return strategy, sum(one.cost for one in found)
+
+
+@pytest.fixture(scope="module")
+def named(stream):
+    return played(stream, stream[2])
+
+
+def test_names_save_and_names_of_other_classes_do_no_harm(stream, named):
+    cost = played(stream, None)[1]
+    assert named[1] < 0.97 * cost
+    assert played(stream, np.roll(stream[2], 1, axis=0))[1] <= 1.05 * cost
+
+
+def test_a_state_with_names_goes_on_to_the_bit(stream, named):
+    X, y, names = stream
+    game, strategy = sp.label_efficient(CLASSES), played(stream, names, rounds=100)[0]
+    assert strategy.knowledge.beliefs._names.share > 0.1
+    other = sp.Sparing(game, WIDTH, class_vectors=names, seed=3).load_state_dict(strategy.state_dict())
+    np.testing.assert_array_equal(strategy.scores(X), other.scores(X))
+    later = [list(sp.play(one, game, zip(X[100:300], y[100:300].tolist(), strict=True))) for one in (strategy, other)]
+    assert [one.action for one in later[0]] == [one.action for one in later[1]]
+
+
+def test_a_state_without_names_is_taken_over_by_a_strategy_with_names(stream):
+    X, y, names = stream
+    game, before = sp.label_efficient(CLASSES), played(stream, None, rounds=300)[0]
+    after = sp.Sparing(game, WIDTH, class_vectors=names, seed=3).load_state_dict(before.state_dict())
+    np.testing.assert_allclose(after.scores(X[:20]), before.scores(X[:20]), atol=1e-6)
+    assert len(list(sp.play(after, game, zip(X[300:], y[300:].tolist(), strict=True)))) == 400
+
+
+def test_a_class_that_is_added_has_a_name_too():
+    game = sp.label_efficient(2, classes=["lost_card", "lateTransfer"])
+    strategy = sp.Sparing(game, 256, class_vectors="static", seed=0)
+    strategy.add_class("exchange rates")
+    names = strategy.knowledge.beliefs._names
+    vectors = names.vectors
+    assert len(vectors) == 3
+    expected = sp.encoders.text_encoder("static")(["lost card", "late Transfer", "exchange rates"])
+    np.testing.assert_array_equal(vectors.numpy(), expected)
+
+
+@pytest.mark.parametrize("wrong", [np.ones((2, WIDTH)), np.full((CLASSES, WIDTH), np.nan)])
+def test_names_of_another_shape_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"give finite numbers of shape \(12, 40\)"):
+        sp.Sparing(sp.label_efficient(CLASSES), WIDTH, class_vectors=wrong)
+
+
+def test_names_that_say_nothing_are_spread_evenly():
+    generator = torch.Generator().manual_seed(0)
+    names = ClassNames(torch.randn(5, 30, generator=generator))
+    rows, y = torch.randn(400, 30, generator=generator), torch.randint(5, (400,), generator=generator)
+    assert float(names.calibrate(rows, y).amax(1).mean()) < 0.4
+
+
+def test_a_model_judged_by_hard_labels_is_held_surer_on_an_easy_stream():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(6000, 3, generator=generator) * 3
+    y = torch.multinomial(logits.softmax(1), 1, generator=generator)[:, 0]
+    dull = (logits / 2).softmax(1)
+    hard = (dull.amax(1) < 0.8) | (torch.arange(6000) % 10 == 0)
+    assert sharpness(dull[hard], y[hard], dull) > 1.5
+    assert 0.8 < sharpness(logits.softmax(1), y, logits.softmax(1)) < 1.25
