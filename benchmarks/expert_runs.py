@@ -19,6 +19,8 @@ from sparingly.strategies.registry import registered
 
 KEPT = Path(__file__).parent.parent / "docs" / "results" / "experts" / "runs.jsonl"
 STREAMS = ("isear", "banking77", "mnist", "adult", "shuttle")
+ENCODERS = ("minilm", "static")
+"""Of texts; runs that do not name theirs had `static`."""
 LENGTH = 10_000
 """Rounds of the streams with synthetic experts."""
 SYNTHETIC = {"gpt": SyntheticExpert(0.8), "junior": SyntheticExpert(0.9, weak_region=0.3, there=0.4)}
@@ -27,10 +29,10 @@ Run = dict[str, Any]
 
 
 @lru_cache(maxsize=1)
-def order(name: str, seed: int) -> tuple[int, int, Stream]:
+def order(name: str, seed: int, encoder: str = ENCODERS[0]) -> tuple[int, int, Stream]:
     """The number of features and of classes, and the stream in an order of its own, with what experts say of it."""
     recorded = name in RECORDED
-    data = load(name, "encoded", encoder="static") if recorded else load(name, "encoded")
+    data = load(name, "encoded", encoder=encoder) if recorded else load(name, "encoded")
     places = np.random.default_rng(seed).permutation(len(data.y))[: None if recorded else LENGTH]
     X, y = np.asarray(data.raw if data.X is None else data.X)[places], data.y[places]
     n_classes = data.n_classes
@@ -76,19 +78,29 @@ def play(way: str, stream: tuple[int, int, Stream], seed: int, *, human: float, 
 class Runs:
     """What has been played, by stream, order, way and prices; the rest is played when it is asked for."""
 
-    def __init__(self, kept: Path = KEPT) -> None:
-        self._kept = kept
+    def __init__(self, kept: Path = KEPT, *, encoder: str = ENCODERS[0]) -> None:
+        self._kept, self.encoder = kept, encoder
         lines = kept.read_text().splitlines() if kept.exists() else []
         self._runs = {self._key(**(run := json.loads(line))): run for line in lines}
 
     @staticmethod
     def _key(
-        stream: str, order: int, way: str, human: float | None = None, price: float | None = None, **_: Any
+        stream: str,
+        order: int,
+        way: str,
+        human: float | None = None,
+        price: float | None = None,
+        encoder: str = "static",
+        **_: Any,
     ) -> tuple[Any, ...]:
-        return stream, order, way, human, price
+        return stream, order, way, human, price, encoder
+
+    def _encoded(self, stream: str, way: str) -> Run:
+        """The encoder, where the run depends on it."""
+        return {"encoder": self.encoder} if stream in RECORDED and way != "always" else {}
 
     def known(self, stream: str, order: int, way: str, **prices: float | None) -> Run | None:
-        return self._runs.get(self._key(stream, order, way, **prices))
+        return self._runs.get(self._key(stream, order, way, **self._encoded(stream, way), **prices))
 
     def every(self, way: str) -> list[Run]:
         return [run for run in self._runs.values() if run["way"] == way]
@@ -102,14 +114,16 @@ class Runs:
         found = self.known(stream, seed, way, **prices)
         if found is not None:
             return found
-        data = order(stream, seed)
+        data = order(stream, seed, self.encoder)
         if way == "always":
             names = list(data[2][0][2])
             mistakes = {name: sum(said[name] != y for _, y, said in data[2]) for name in names}
             result: Run = {"rounds": len(data[2]), "mistakes_of": mistakes}
         else:
             result = play(way, data, seed, human=prices.get("human") or 1.0, price=prices.get("price") or 0.01)
-        return self.keep({"stream": stream, "order": seed, "way": way, **prices, **result})
+        return self.keep(
+            {"stream": stream, "order": seed, "way": way, **self._encoded(stream, way), **prices, **result}
+        )
 
     def keep(self, run: Run) -> Run:
         self._kept.parent.mkdir(parents=True, exist_ok=True)

@@ -3,8 +3,8 @@
 `python -m benchmarks experts` prints the table of the runs kept in docs/results/experts, one line a run, and writes it
 to table.csv there. With words it makes the missing runs of these streams and orders first:
 `python -m benchmarks experts isear banking77 0 1`; `all` are all streams with the orders 0 to 4, which are for
-reporting only; `human=1` plays that price of the human alone, `ours` no single way; `drift` and `coverage`, also with
-orders, are two checks of their own.
+reporting only; `human=1` plays that price of the human alone, `ours` no single way, `static` texts by that encoder;
+`drift` and `coverage`, also with orders, are two checks of their own.
 
 A mistake costs 1; the human is gold. Language models answer as recorded; on MNIST, Adult and shuttle two synthetic
 experts, of whom one is weak in a region. The single ways: always one expert, the human alone with Sparing, the answers
@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import expert_checks
-from benchmarks.expert_runs import KEPT, STREAMS, Runs
+from benchmarks.expert_runs import ENCODERS, KEPT, STREAMS, Runs
+from sparingly.experiments.dataset_sources import RECORDED
 
 HUMAN_PRICES = (1.0, 0.3, 0.1)
 MODEL_PRICES = (0.01, 0.05)
@@ -73,6 +74,7 @@ def table(runs: Runs, streams: list[str], orders: list[int]) -> Iterator[Line]:
                     best = min(ways, key=lambda way: ways[way])
                     yield {
                         "stream": f"{stream} {order}",
+                        "encoder": runs.encoder if stream in RECORDED else "",
                         "human": human,
                         "price": price,
                         "ours": ours["cost"],
@@ -88,8 +90,9 @@ def show(lines: list[Line]) -> None:
     for one in lines:
         said = ", ".join(f"{name} {number}" for name, number in one["asked"].items())
         print(
-            f"{one['stream']:12} human {one['human']:<4g} models {one['price']:<5g} sparing {one['ours']:8.1f} "
-            f"best single way {one['costs']:8.1f} ({one['best']}) ratio {one['ratio']:.3f}  [{said}]"
+            f"{one['stream']:12} {one['encoder']:6} human {one['human']:<4g} models {one['price']:<5g} "
+            f"sparing {one['ours']:8.1f} best single way {one['costs']:8.1f} ({one['best']}) "
+            f"ratio {one['ratio']:.3f}  [{said}]"
         )
         print("             " + ", ".join(f"{way} {cost:.0f}" for way, cost in sorted(one["ways"].items())))
     if lines:
@@ -101,7 +104,8 @@ def show(lines: list[Line]) -> None:
 
 def write(lines: list[Line], path: Path) -> None:
     """The table as a file, for pages to be held against; `ways` says how many single ways were played."""
-    names = ("stream", "order", "human", "models", "sparing", "questions", "best single way", "costs", "ratio", "ways")
+    names = ("stream", "encoder", "order", "human", "models", "sparing", "questions")
+    names += ("best single way", "costs", "ratio", "ways")
     with path.open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(names)
@@ -109,6 +113,7 @@ def write(lines: list[Line], path: Path) -> None:
             stream, order = one["stream"].split()
             played = [
                 stream,
+                one["encoder"],
                 order,
                 f"{one['human']:g}",
                 f"{one['price']:g}",
@@ -120,14 +125,14 @@ def write(lines: list[Line], path: Path) -> None:
 
 def command(words: list[str]) -> int:
     """Streams and orders to play, or nothing to show what has been played."""
-    runs = Runs()
+    runs = Runs(encoder=next((word for word in words if word in ENCODERS), ENCODERS[0]))
     chosen = [word for word in words if word in STREAMS]
     orders = [int(word) for word in words if word.isdecimal()]
     prices = {f"human={human:g}": human for human in HUMAN_PRICES}
-    named = (*chosen, *prices, "ours", "all", "drift", "coverage")
+    named = (*chosen, *prices, *ENCODERS, "ours", "all", "drift", "coverage")
     unknown = [word for word in words if word not in named and not word.isdecimal()]
     if unknown:
-        named = (*STREAMS, *prices, "ours", "all", "drift", "coverage")
+        named = (*STREAMS, *prices, *ENCODERS, "ours", "all", "drift", "coverage")
         sys.exit(f"there is no stream {unknown[0]!r}: there are {', '.join(named)}, and numbers of orders")
     checks = [word for word in words if word in ("drift", "coverage")]
     if "all" in words or chosen or (orders and not checks):
@@ -138,7 +143,12 @@ def command(words: list[str]) -> int:
     for check in ("drift", "coverage"):
         if check in checks or "all" in words:
             getattr(expert_checks, check)(runs, orders or list(ORDERS))
-    lines = list(table(runs, chosen or list(STREAMS), orders or list(ORDERS)))
+    lines = [
+        line
+        for encoder in ENCODERS
+        for line in table(Runs(encoder=encoder), chosen or list(STREAMS), orders or list(ORDERS))
+        if line["encoder"] in (encoder, "" if encoder == ENCODERS[0] else encoder)
+    ]
     show(lines)
     if not words:
         write(lines, KEPT.with_name("table.csv"))

@@ -19,7 +19,7 @@ def _stream(n=60):
 
 
 def test_a_run_is_made_once_and_the_table_puts_ours_beside_the_cheapest_single_way(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(expert_runs, "order", lambda name, seed: _stream())
+    monkeypatch.setattr(expert_runs, "order", lambda name, seed, encoder: _stream())
     runs = expert_runs.Runs(tmp_path / "runs.jsonl")
     for way, prices in (("always", {}), ("human alone", {"human": 1.0}), ("sparing", {"human": 1.0, "price": 0.01})):
         runs.get("isear", 7, way, **prices)
@@ -39,3 +39,14 @@ def test_a_run_is_made_once_and_the_table_puts_ours_beside_the_cheapest_single_w
     assert written["order"] == "7"
     assert float(written["sparing"]) == ours["cost"]
     assert written["best single way"] == line["best"]
+
+
+def test_runs_with_another_encoder_are_kept_apart(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(expert_runs, "order", lambda name, seed, encoder: seen.append(encoder) or _stream())
+    kept = tmp_path / "runs.jsonl"
+    kept.write_text('{"stream": "isear", "order": 7, "way": "sparing", "human": 1.0, "price": 0.01, "cost": 5}\n')
+    assert expert_runs.Runs(kept, encoder="static").get("isear", 7, "sparing", human=1.0, price=0.01)["cost"] == 5
+    ours = expert_runs.Runs(kept, encoder="minilm").get("isear", 7, "sparing", human=1.0, price=0.01)
+    assert (ours["encoder"], seen) == ("minilm", ["minilm"])
+    assert expert_runs.Runs(kept).known("isear", 7, "sparing", human=1.0, price=0.01) == ours
