@@ -429,7 +429,7 @@ class Knowledge:
         self.beliefs.fit(sample, X[:beyond], y[:beyond], folds[:beyond], generator)
         self.bought.believe(beyond, self.expected_costs(self.beliefs(X[beyond:])), self.expected_costs.costs)
 
-    def _untold(self, rows: Tensor) -> Tensor:
+    def _unlabelled(self, rows: Tensor) -> Tensor:
         """Which rows, as features, have no label."""
         bought = {x.flatten().numpy().tobytes() for x in self.bought["x"]}
         return torch.tensor([x.contiguous().numpy().tobytes() not in bought for x in rows], dtype=torch.bool)
@@ -457,13 +457,13 @@ class Knowledge:
         of rows whose truth nobody told. Some rows are kept apart, to see there what labels are worth.
         """
         rows, answers = self._heard.rows[:, : -len(panel)], self._heard.rows[:, -len(panel) :].long()
-        untold, apart = self._untold(rows), torch.arange(len(rows)) % KEPT_APART == 0
+        unlabelled, apart = self._unlabelled(rows), torch.arange(len(rows)) % KEPT_APART == 0
         rows = rows.view(len(rows), *self.bought["x"].shape[1:])
         members, labelled = self.beliefs(rows), {name: self.bought[name] for name in ("x", "y", "fold", "answers")}
         random = self.bought["random"]
         checked = held[random], labelled["answers"][random], labelled["y"][random]
-        panel.recount(members.mean(0)[untold], answers[untold], checked)
-        soft = untold & (answers != NO_ANSWER).any(1) & ~apart
+        panel.recount(members.mean(0)[unlabelled], answers[unlabelled], checked)
+        soft = unlabelled & (answers != NO_ANSWER).any(1) & ~apart
         if bool(soft.any()):
             believed = panel.posterior(members[:, soft], answers[soft], former=True)
             likely = partial(panel.likelihood, labels=labelled)

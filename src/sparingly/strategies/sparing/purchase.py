@@ -72,9 +72,9 @@ class ExpectedCosts:
         self.expert = min(gold, key=lambda a: float(game.costs[a].mean()), default=None)
         """The cheapest action that tells the truth, if there is one."""
         self.costs = torch.from_numpy(game.costs[:n].astype(np.float32))
+        """Of announcing each class where each is true, `[class, class]`."""
         self.blind_guess = float((self.costs @ torch.full((n,), 1 / n)).min())
         """What the announcement that is best without looking costs, if all classes are equally common."""
-        """Of announcing each class where each is true, `[class, class]`."""
         mistakes = self.costs.amax(0)
         alike = torch.equal(self.costs, mistakes * (1 - torch.eye(n)))
         self._mistakes = mistakes if alike else None

@@ -110,12 +110,12 @@ class Worth:
         paid = (float(value.sum()) + UNSEEN * mean) / (len(value) + UNSEEN)
         saved = discount * max(gamma * mean, slope)
         reach = 0.1 * float(stream["x"].flatten(1).var(0, correction=0).sum())
-        told = float(stream["risk"].mean())
+        stream_risk = float(stream["risk"].mean())
         explaining = value * grown
         missed = (bought["soft"][known] - now[known] - gamma * explaining).square().sum().sqrt()
         error = mean * max(float(missed) / unit, PRIOR / 2) / (explained + 1.0)
-        asked = (float(now.sum()) + UNSEEN * told) / (len(now) + UNSEEN)
-        return cls(gamma, saved, saved / max(paid, 1e-12), told, reach, max(gamma * mean, slope), error, asked)
+        asked = (float(now.sum()) + UNSEEN * stream_risk) / (len(now) + UNSEEN)
+        return cls(gamma, saved, saved / max(paid, 1e-12), stream_risk, reach, max(gamma * mean, slope), error, asked)
 
     def scaled(self, factor: float) -> Worth:
         """The same where all costs are `factor` times what they were."""

@@ -30,7 +30,7 @@ is not bought are those that look safe, and of these beliefs are too high."""
 SURPRISE_VARIANCE = 0.15
 """Of what a random check shows less what was believed, as long as there are few; worth `FEW` of them."""
 FEW = 2.0
-UNTOLD = 2.0
+UNVERIFIED = 2.0
 """Answers whose truth nobody told count, class by class, at most so many times as those beside a truth do: a belief
 that is wrong about a class is wrong about it everywhere. With many classes truths alone say too little of each, ..."""
 FEW_CLASSES = 10
@@ -81,7 +81,7 @@ class Reliability:
         self.beliefs = torch.zeros(n_classes, n_classes)
         """Answers beside what was believed instead."""
         self.calls, self.silent = 0.0, 0.0
-        self.told = (0.0, 0.0)
+        self.verified = (0.0, 0.0)
         """Right answers among those whose truth was bought for a reason, and how many these are."""
         self.left = (0.0, 0.0)
         """Of all others, how many are believed to be right, and how many these are."""
@@ -112,10 +112,10 @@ class Reliability:
         Answers whose truth was bought for a reason count as they are. All others count by what was believed of them,
         and by how far random checks show that to be off.
         """
-        right, told = self.told
+        right, verified = self.verified
         believed, left = self.left
         off, deviation = self._misbelief()
-        number = told + left + PRIOR_ANSWERS
+        number = verified + left + PRIOR_ANSWERS
         mean = (PRIOR_ANSWERS * self._guess + right + believed + left * off) / number
         mean = min(max(mean, 0.02), 0.99)
         return mean, math.hypot(deviation * left / number, math.sqrt(mean * (1 - mean) / number))
@@ -181,7 +181,7 @@ class Reliability:
             off = (y == said) - random
             self.checks = (number + 1, total + off, squares + off * off)
         else:
-            self.told = (self.told[0] + (y == said), self.told[1] + 1)
+            self.verified = (self.verified[0] + (y == said), self.verified[1] + 1)
         self._matrix = None
 
     def recheck(self, off: Tensor) -> None:
@@ -205,7 +205,7 @@ class Reliability:
     def believe(self, beliefs: Tensor) -> None:
         """Count answers beside what is believed of items whose truth nobody told, `[class, answer]`.
 
-        They count for all such items, up to `UNTOLD`, and the share of right ones is what `accuracy` holds of them.
+        They count for all such items, up to `UNVERIFIED`, and the share of right ones is what `accuracy` holds of them.
         """
         total = float(beliefs.sum())
         if total > 0:
@@ -214,12 +214,12 @@ class Reliability:
             held = float(beliefs.diagonal().sum()) / total
             self.left = (held * self.left[1], self.left[1])
             met = min(max(held + self._misbelief()[0], 0.02), 0.99)
-            told = float(self.truths.sum())
-            untold = max(0.0, self.told[1] + self.left[1] - told)
+            truths = float(self.truths.sum())
+            unverified = max(0.0, self.verified[1] + self.left[1] - truths)
             right_part = torch.diag(beliefs.diagonal()) * (met / held)
             wrong_part = beliefs.clone().fill_diagonal_(0) * ((1 - met) / (1 - held))
-            most = UNTOLD * (PRIOR_ANSWERS + told) if self.n_classes <= FEW_CLASSES else math.inf
-            beliefs = (right_part + wrong_part) * (min(untold, most) / total)
+            most = UNVERIFIED * (PRIOR_ANSWERS + truths) if self.n_classes <= FEW_CLASSES else math.inf
+            beliefs = (right_part + wrong_part) * (min(unverified, most) / total)
         self.beliefs, self._matrix = beliefs, None
 
     def change_noticed(self, clock: int) -> bool:
@@ -229,7 +229,7 @@ class Reliability:
         self.changes.append(clock)
         self.former = self.matrix
         self._guess, self.wealth = AFTER_ALARM, 1.0
-        self.calls, self.silent, self.told, self.left = 0.0, 0.0, (0.0, 0.0), (0.0, 0.0)
+        self.calls, self.silent, self.verified, self.left = 0.0, 0.0, (0.0, 0.0), (0.0, 0.0)
         self.checks, self.agreement = (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
         self.truths, self.beliefs, self._matrix = torch.zeros_like(self.truths), torch.zeros_like(self.beliefs), None
         return True
@@ -268,7 +268,7 @@ class Reliability:
         return {
             "truths": self.truths.clone(),
             "beliefs": self.beliefs.clone(),
-            "numbers": [self.calls, self.silent, self.wealth, self.since, self._guess, *self.told, *self.left],
+            "numbers": [self.calls, self.silent, self.wealth, self.since, self._guess, *self.verified, *self.left],
             "checks": list(self.checks),
             "changes": list(self.changes),
             "agreement": list(self.agreement),
@@ -280,7 +280,7 @@ class Reliability:
         number, total, squares = (float(one) for one in state["checks"])
         self.checks = (number, total, squares)
         self.calls, self.silent, self.wealth, since, self._guess, *rest = (float(one) for one in state["numbers"])
-        self.told, self.left = (rest[0], rest[1]), (rest[2], rest[3])
+        self.verified, self.left = (rest[0], rest[1]), (rest[2], rest[3])
         self.since, self.changes = int(since), [int(clock) for clock in state["changes"]]
         self.former = state.get("former")
         agreed, number, wealth = (float(one) for one in state.get("agreement", (0.0, 0.0, 1.0)))
