@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sparingly as sp
+from sparingly.encoders import text_encoder
 from sparingly.encoders.csv_format import CsvFormat
 from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.datasets import load
+from sparingly.experiments.runs import single_run
 from sparingly.experiments.runs.experiment_settings import Player, Run, Task
 from sparingly.experiments.runs.single_run import execute
 from sparingly.experiments.streams import stream
@@ -177,3 +179,18 @@ def test_the_order_of_the_file_is_kept_but_for_what_is_held_out(tmp_path):
         assert not set(source.index) & set(source.held_out)
     assert set(one.index) == set(stream(data, 0).index)
     assert set(one.index) != set(other.index)
+
+
+@pytest.mark.parametrize("beside", [{}, {"age": range(40)}], ids=["texts alone", "texts beside numbers"])
+def test_sparing_is_given_the_names_of_classes_where_a_row_is_one_text(tmp_path, beside):
+    rows = {"message": [f"message number {k} about a card or money" for k in range(40)], **beside}
+    pd.DataFrame({**rows, "kind": ["lost_card", "lateMoney"] * 20}).to_csv(tmp_path / "mails.csv", index=False)
+    task = Task(dataset=str(tmp_path / "mails.csv"), target="kind", preprocessing="auto", encoder="static")
+    run = Run(task=task, player=Player(strategy="sparing"), seed=0)
+    source, _ = single_run._source(run)
+    names = single_run.make_strategy(run, sp.label_efficient(2), source).knowledge.beliefs._names
+    if beside:
+        assert names is None
+    else:
+        expected = text_encoder("static")(["late Money", "lost card"])
+        np.testing.assert_allclose(names.vectors.numpy(), expected, atol=1e-6)
