@@ -30,7 +30,7 @@ def with_data(*arguments):
         with_data("mnist_binary", 60000, 784, 2),
         with_data("fashion_mnist", 60000, 784, 10),
         with_data("cifar10", 20000, 3072, 10),
-        with_data("isear", 7666, 256, 7),
+        with_data("isear", 7666, 384, 7),
         ("digits", 1797, 64, 10),
         ("river_shuttle", 49097, 9, 2),
         ("image_segments", 2310, 18, 7),

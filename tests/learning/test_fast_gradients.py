@@ -22,6 +22,7 @@ def by_autograd(monkeypatch):
 
 def data(kind: str) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
     torch_rng = torch.Generator().manual_seed(0)
+    torch.manual_seed(0)  # for the first weights: from some, 12 epochs make more of a last bit than is allowed below
     x = torch.randn(150, 7, generator=torch_rng)
     if kind.startswith("blocks"):
         classes = torch.randint(3, (150, 1), generator=torch_rng).float()
