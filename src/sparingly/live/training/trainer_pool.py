@@ -138,6 +138,9 @@ class _Worker:
             self._send(close=agent.number)
         if not agent.closed.wait(CLOSE_SECONDS):
             process.kill()
+            # The thread that listens may be busy with a record: the process is not to be left as a zombie until then.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(CLOSE_SECONDS)
             agent.closed.wait(CLOSE_SECONDS)
         with self._mutex:
             if self._set_if_emptied():
