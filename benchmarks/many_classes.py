@@ -21,38 +21,39 @@ ROUNDS = 1500
 CLASSES = 1000
 
 
-def a_run() -> None:
+def a_run(encoder: str) -> None:
     """13 083 messages with 77 classes, from their texts on: encoded, and played by Sparing."""
     import sparingly as sp
     from sparingly.encoders import text_encoder
     from sparingly.experiments.datasets import load
 
-    data = load("banking77")
+    data = load("banking77", encoder=encoder)
     order = np.random.default_rng(0).permutation(len(data))
     assert data.texts is not None
     texts = [data.texts[place] for place in order]
     began = time.process_time()
-    X = text_encoder()(texts)
+    X = text_encoder(encoder)(texts)
     encoded = time.process_time() - began
     game = sp.label_efficient(data.n_classes, classes=list(data.classes))
-    strategy = sp.Sparing(game, X.shape[1], class_vectors="auto")
+    strategy = sp.Sparing(game, X.shape[1], class_vectors=encoder)
     cost = sum(one.cost for one in sp.play(strategy, game, zip(X, data.y[order].tolist(), strict=True)))
     whole = time.process_time() - began
-    print(
-        f"{len(X)} messages, {data.n_classes} classes: {whole:.1f} s, {encoded:.1f} s of it encoding; cost {cost:.0f}"
-    )
+    print(f"{encoder}, {len(X)} messages, {data.n_classes} classes", end=": ")
+    print(f"{whole:.1f} s, {encoded:.1f} s of it encoding; cost {cost:.0f}")
 
 
-def live() -> None:
+def live(encoder: str) -> None:
     """Single texts observed by an agent on disk, its questions answered."""
     import sparingly as sp
     from sparingly.experiments.datasets import load
 
-    data = load("banking77")
+    data = load("banking77", encoder=encoder)
     order = np.random.default_rng(0).permutation(len(data))[:ROUNDS]
     assert data.texts is not None
     with tempfile.TemporaryDirectory() as folder:
-        agent = sp.Agent(list(data.classes), path=Path(folder) / "agent.db", training="background")
+        where = Path(folder) / "agent.db"
+        agent = sp.Agent(list(data.classes), path=where, training="background", encoder=encoder)
+        print(f"{encoder}, live", end="; ")
         _observe(agent, [data.texts[place] for place in order], [data.classes[data.y[place]] for place in order])
         agent.close()
 
@@ -94,8 +95,10 @@ def _observe(agent: object, X: list, labels: list[str]) -> None:
 
 
 PARTS: dict[str, Callable[[], None]] = {
-    "run": a_run,
-    "live": live,
+    "run minilm": lambda: a_run("minilm"),
+    "run static": lambda: a_run("static"),
+    "live minilm": lambda: live("minilm"),
+    "live static": lambda: live("static"),
     "sparing": lambda: thousand("sparing"),
     "neural_cbp": lambda: thousand("neural_cbp"),
 }

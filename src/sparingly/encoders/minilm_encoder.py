@@ -65,7 +65,7 @@ class MiniLM:
         if not self.exact:
             self._fix_ranges()
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def __call__(self, texts: list[str]) -> NDArray[np.float32]:
         """The vectors of some texts."""
         tokens = [one.ids for one in self._tokenizer.encode_batch(texts)]
@@ -89,7 +89,7 @@ class MiniLM:
             x = layer(x, count)
         return nn.functional.normalize(x.view(count, length, WIDTH).mean(1), dim=1)
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def _fix_ranges(self) -> None:
         first, many = _COMMON
         start, end = self._tokenizer.encode("").ids
