@@ -39,8 +39,15 @@ def test_in_8_bits_it_is_nearly_the_same(exact, rounded):
 
 
 def test_a_text_does_not_depend_on_those_beside_it(rounded):
-    beside = [*TEXTS, *(f"{word} was stolen yesterday" for word in ("Money", "It", "My " * 300))]
-    np.testing.assert_allclose(rounded(beside)[:3], np.concatenate([rounded([text]) for text in TEXTS]), atol=1e-6)
+    lengths = [*range(1, 40), 12, 12, 13, 90, 300]
+    texts = [*TEXTS, *(" ".join(["card", "was", "stolen", "my"][k % 4] for k in range(n)) for n in lengths)]
+    alone = np.concatenate([rounded([text]) for text in texts])
+    np.testing.assert_array_equal(rounded(texts), alone)
+    np.testing.assert_array_equal(rounded(texts[::-1])[::-1], alone)
+
+
+def test_no_texts_are_no_vectors(rounded):
+    assert rounded([]).shape == (0, 384)
 
 
 def test_of_a_long_text_the_beginning_counts(rounded):

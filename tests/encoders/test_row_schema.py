@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sparingly.encoders import EncodingError, RowSchema, learn_columns, learn_schema, stated_schema
+from sparingly.encoders import EncodingError, RowSchema, learn_columns, learn_schema, stated_schema, text_encoder
 from sparingly.encoders.learned_schema import table_columns
 
 ROW = {"age": 39, "job": "clerk", "since": None, "vip": True, "on": datetime.date(2024, 5, 31)}
@@ -128,3 +128,19 @@ def test_words_codes_and_texts_are_told_apart():
         "city": "category",
     }
     assert learn_columns({"city": ["a", "b"] * 20}, text=["city"], encoder="hashing").is_text
+
+
+def test_groups_of_digits_are_no_text():
+    rows = [{"phone": f"+49 {100 + k} {9000 - k}", "said": f"call me on {100 + k} please"} for k in range(60)]
+    kinds = {name: field.kind for name, field in learn_schema(rows, encoder="hashing").fields.items()}
+    assert kinds == {"phone": "category", "said": "text"}
+    assert learn_schema([{"iban": "DE12 3456 7890 1234"}]).fields["iban"].kind == "category"
+    assert learn_schema([{"message": "12 34"}], encoder="hashing").fields["message"].kind == "text"
+
+
+def test_among_several_texts_the_one_that_is_refused_has_its_place():
+    schema = learn_schema(["a text"], encoder="hashing")
+    with pytest.raises(EncodingError, match=r"^field 'text', value 2 of 3: the text is empty"):
+        schema.encode(["one", " ", "three"], text_encoder("hashing"))
+    with pytest.raises(EncodingError, match=r"^field 'text': the text is empty"):
+        schema.encode([" "], text_encoder("hashing"))

@@ -48,7 +48,7 @@ class PartialMonitoringEnv(gymnasium.Env[Observation, np.int64]):
 
     In partial monitoring the cost is not shown. An agent that plays by the rules looks at `info["feedback"]`, the
     symbol that its action brought, and at nothing else; the reward is there for whoever keeps the score. The outcome is
-    told nowhere. An episode is one pass over the stream, and is truncated at its end.
+    never shown. An episode is one pass over the stream, and is truncated at its end.
 
     Parameters
     ----------

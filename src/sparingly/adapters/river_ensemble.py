@@ -82,7 +82,7 @@ class RiverEnsemble(Ensemble):
         return found if sum(found) > 0 else [1 / self.n_classes] * self.n_classes
 
     def state_dict(self) -> dict[str, Any]:
-        """What the copies have seen: they are what they make of it."""
+        """The labels that the copies have seen, from which they are fitted again."""
         return dict(self._seen)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -37,7 +38,8 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
     `update` was not told of count as rounds of their own. Without `update` the future is taken to be shorter than it
     is, and a little less is asked.
 
-    `X` is a matrix of numbers, a DataFrame with words, dates, gaps and texts, a list of mappings, or a list of strings.
+    `X` is a matrix of numbers, a DataFrame with words, dates, missing values and texts, a list of mappings, or a list
+    of strings.
 
     `sklearn.utils.estimator_checks.check_estimator` passes; no check is left out.
 
@@ -58,7 +60,9 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         strategy "sparing". It is fitted anew at every update, so it should be quick.
     encoder
         What turns texts into numbers, if `X` is a list of strings or has a column of texts: "minilm", "static",
-        "hashing", a Hugging Face model, or a function of a list of strings.
+        "hashing", a Hugging Face model, or a function of a list of strings. Where `X` is a list of strings and labels
+        are words, Sparing also reads what the classes are called, unless the encoder is a function;
+        `strategy__class_vectors=None` keeps it from that.
     random_state
         A number; the same one gives the same classifier.
     **prefixed
@@ -120,13 +124,13 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         """
         return self._learn(X, y, classes, at_once=np.shape(X)[:1] != (1,))
 
-    def _learn(self, X: Any, y: Any, classes: Iterable[Hashable] | None, *, at_once: bool) -> Self:
-        X = self._reading(keeps=True).learned(X)
+    def _learn(self, given: Any, y: Any, classes: Iterable[Hashable] | None, *, at_once: bool) -> Self:
+        X = self._reading(keeps=True).learned(given)
         X, y = validate_data(self, X, y, reset=not hasattr(self, "n_features_in_"), dtype=np.float32)
         check_classification_targets(y)
         known = self._known(y, classes)
         numbers = _places(y, known)
-        strategy = self._begun(known, X.shape[1])
+        strategy = self._begun(known, X.shape[1], given)
         expert = strategy.game.n_outcomes
         answers = [(expert, strategy.game.feedback[expert][k]) for k in numbers]
         self._strategy, self.classes_ = strategy, known
@@ -150,14 +154,20 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         given = classes if classes is not None else self.classes
         return np.unique(y) if given is None else np.unique(np.asarray(list(given)))
 
-    def _begun(self, known: Sequence[Any] | NDArray[Any], n_features: int) -> Strategy:
-        """The strategy there is; or one for these classes, which are two unknown ones before any label."""
+    def _begun(self, known: Sequence[Any] | NDArray[Any], n_features: int, given: Any) -> Strategy:
+        """The strategy there is; or one for these classes, which are two unknown ones before any label.
+
+        If texts are given, Sparing is told what the classes are called.
+        """
         there: Strategy | None = getattr(self, "_strategy", None)
         if there is not None and hasattr(self, "classes_"):
             return there
         factory = self._factory()
         if there is not None and there.game.fingerprint == factory.game(list(known)).fingerprint:
             return there
+        if self.strategy == "sparing" and self.estimator is None and len(known) > 1:
+            names = {"class_vectors": self._reading().class_vectors(given, list(known))}
+            factory = replace(factory, options={**names, **factory.options})
         fresh = factory.make(list(known), n_features)
         if there is not None:
             fresh.advance(there.clock)
@@ -192,7 +202,7 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
         `return_why` the reason for each row, asked about or not: `str(why)` in words, `why.values` in numbers.
         """
         X = self._rows(candidates)
-        strategy = copy.deepcopy(self._begun(getattr(self, "classes_", self._named()), X.shape[1]))
+        strategy = copy.deepcopy(self._begun(getattr(self, "classes_", self._named()), X.shape[1], candidates))
         utilities = _expected_cost(strategy, X) if return_utilities else None
         decisions = _decisions(strategy, X)
         found: list[Any] = [np.flatnonzero([decision.asks for decision in decisions])]
@@ -203,7 +213,7 @@ class SparingClassifier(ClassifierMixin, PrefixedParameters, BaseEstimator):  # 
     def update(self, candidates: Any, queried_indices: Any, budget_manager_param_dict: Any = None) -> Self:
         """These rows went by, and the labels of these places were asked for; they come by `partial_fit`."""
         X = self._rows(candidates, reset=not hasattr(self, "n_features_in_"), learns=True)
-        self._strategy = self._begun(getattr(self, "classes_", self._named()), X.shape[1])
+        self._strategy = self._begun(getattr(self, "classes_", self._named()), X.shape[1], candidates)
         _decisions(self._strategy, X)
         if not hasattr(self, "_awaited"):
             self._awaited = Counter[bytes]()

@@ -94,7 +94,7 @@ class SklearnEnsemble(Ensemble):
         self.n_classes += 1
 
     def state_dict(self) -> dict[str, Any]:
-        """What the copies have seen: they are what they make of it."""
+        """The labels that the copies have seen, from which they are fitted again."""
         return dict(self._seen)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

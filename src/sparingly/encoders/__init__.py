@@ -1,4 +1,4 @@
-"""What is observed: rows with words and gaps, and texts, as vectors of a fixed width."""
+"""What is observed: rows with words and missing values, and texts, as vectors of a fixed width."""
 
 from sparingly.encoders.encoding_errors import EncodingError
 from sparingly.encoders.learned_schema import learn_columns, learn_schema, stated_schema

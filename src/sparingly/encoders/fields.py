@@ -1,6 +1,6 @@
 """The kinds of fields that a row may have, and the numbers that each becomes.
 
-Every field has a fixed width. One that marks gaps ends in a column that is 1 where its value is missing.
+Every field has a fixed width. One with `marks_gaps` ends in a column that is 1 where its value is missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sparingly.encoders.encoding_errors import EncodingError, briefly
 from sparingly.encoders.pictures import SIDE, pixels, read_picture
-from sparingly.encoders.text_encoders import TextEncoder
+from sparingly.encoders.text_encoders import TextEncoder, checked_text_of
 
 Matrix = NDArray[np.float32]
 ROOM = 32
@@ -27,13 +27,13 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 
 
 @dataclass(frozen=True)
-class Field:
+class RowField:
     """What all fields have in common.
 
     Attributes
     ----------
     marks_gaps
-        Whether a column says that the value is missing; without it a gap only becomes the neutral value.
+        Whether a column says that the value is missing; without it, it only becomes the neutral value.
     """
 
     kind: ClassVar[str] = ""
@@ -41,7 +41,7 @@ class Field:
 
     @property
     def own_columns(self) -> tuple[str, ...]:
-        """What each column but the mark of gaps stands for."""
+        """What each column stands for, without that which marks missing values."""
         raise NotImplementedError
 
     @property
@@ -50,14 +50,16 @@ class Field:
 
     def encode(self, name: str, values: Sequence[Any], encoder: TextEncoder | None) -> Matrix:
         """The values as `[values, width]`."""
-        gaps = missing(values, blank=self.kind != TextField.kind)
-        own = self._known(name, values, gaps, encoder)
-        return np.hstack([own, gaps[:, None].astype(np.float32)]) if self.marks_gaps else own
+        absent = missing(values, blank=self.kind != TextField.kind)
+        own = self._known(name, values, absent, encoder)
+        return np.hstack([own, absent[:, None].astype(np.float32)]) if self.marks_gaps else own
 
-    def _known(self, name: str, values: Sequence[Any], gaps: NDArray[np.bool_], encoder: TextEncoder | None) -> Matrix:
+    def _known(
+        self, name: str, values: Sequence[Any], absent: NDArray[np.bool_], encoder: TextEncoder | None
+    ) -> Matrix:
         raise NotImplementedError
 
-    def grown(self, values: Sequence[Any]) -> Field:
+    def grown(self, values: Sequence[Any]) -> RowField:
         """The field after it has seen these values; its width stays."""
         return self
 
@@ -67,8 +69,8 @@ class Field:
 
 
 @dataclass(frozen=True)
-class NumberField(Field):
-    """A number, or a text that reads as one; a gap becomes the neutral value."""
+class NumberField(RowField):
+    """A number, or a text that reads as one; a missing one becomes the neutral value."""
 
     kind: ClassVar[str] = "number"
     neutral: float = 0.0
@@ -77,13 +79,15 @@ class NumberField(Field):
     def own_columns(self) -> tuple[str, ...]:
         return ("",)
 
-    def _known(self, name: str, values: Sequence[Any], gaps: Any, encoder: TextEncoder | None) -> Matrix:
+    def _known(self, name: str, values: Sequence[Any], absent: Any, encoder: TextEncoder | None) -> Matrix:
         if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
             numbers = values.astype(np.float64)
         else:
-            numbers = np.array([0.0 if gap else _number(name, v) for v, gap in zip(values, gaps, strict=True)])
+            numbers = np.array(
+                [0.0 if is_absent else _number(name, v) for v, is_absent in zip(values, absent, strict=True)]
+            )
         with np.errstate(over="ignore"):
-            single: Matrix = np.where(gaps, self.neutral, numbers).astype(np.float32)
+            single: Matrix = np.where(absent, self.neutral, numbers).astype(np.float32)
         if not np.isfinite(single).all():
             row = int(np.isfinite(single).argmin())
             raise EncodingError(f"field {name!r} is {briefly(values[row])}: a number must be finite")
@@ -91,8 +95,8 @@ class NumberField(Field):
 
 
 @dataclass(frozen=True)
-class BooleanField(Field):
-    """True or false, as 1 and 0; a gap is 0."""
+class BooleanField(RowField):
+    """True or false, as 1 and 0; a missing value is 0."""
 
     kind: ClassVar[str] = "boolean"
 
@@ -100,13 +104,13 @@ class BooleanField(Field):
     def own_columns(self) -> tuple[str, ...]:
         return ("",)
 
-    def _known(self, name: str, values: Sequence[Any], gaps: Any, encoder: TextEncoder | None) -> Matrix:
-        said = [0.0 if gap else _truth(name, value) for value, gap in zip(values, gaps, strict=True)]
+    def _known(self, name: str, values: Sequence[Any], absent: Any, encoder: TextEncoder | None) -> Matrix:
+        said = [0.0 if is_absent else _truth(name, value) for value, is_absent in zip(values, absent, strict=True)]
         return np.array(said, dtype=np.float32).reshape(-1, 1)
 
 
 @dataclass(frozen=True)
-class DateField(Field):
+class DateField(RowField):
     """A date or a moment: days since 2000, and where it is in the year, the week and the day (sine and cosine)."""
 
     kind: ClassVar[str] = "date"
@@ -117,17 +121,19 @@ class DateField(Field):
         turns = [f"{wave} of {turn}" for turn in ("year", "week", "day") for wave in ("sine", "cosine")]
         return ("days", *turns)
 
-    def _known(self, name: str, values: Sequence[Any], gaps: Any, encoder: TextEncoder | None) -> Matrix:
-        days = np.array([self.neutral if gap else days_of(name, v) for v, gap in zip(values, gaps, strict=True)])
+    def _known(self, name: str, values: Sequence[Any], absent: Any, encoder: TextEncoder | None) -> Matrix:
+        days = np.array(
+            [self.neutral if is_absent else days_of(name, v) for v, is_absent in zip(values, absent, strict=True)]
+        )
         parts = [days]
         for turn in (365.2425, 7.0, 1.0):
             angle = 2 * np.pi * (days % turn) / turn
-            parts += [np.where(gaps, 0.0, np.sin(angle)), np.where(gaps, 0.0, np.cos(angle))]
+            parts += [np.where(absent, 0.0, np.sin(angle)), np.where(absent, 0.0, np.cos(angle))]
         return np.stack(parts, axis=1).astype(np.float32)
 
 
 @dataclass(frozen=True)
-class CategoryField(Field):
+class CategoryField(RowField):
     """A word out of some: each of the first `room` words gets a column of its own, any later one shares "other".
 
     Attributes
@@ -147,19 +153,22 @@ class CategoryField(Field):
         free = tuple(f"={place}" for place in range(len(self.values), self.room))
         return (*(f"={word}" for word in self.values), *free, "=other")
 
-    def _known(self, name: str, values: Sequence[Any], gaps: Any, encoder: TextEncoder | None) -> Matrix:
+    def _known(self, name: str, values: Sequence[Any], absent: Any, encoder: TextEncoder | None) -> Matrix:
         places = {word: place for place, word in enumerate(self.values)}
-        found = [0 if gap else places.get(word_of(name, v), self.room) for v, gap in zip(values, gaps, strict=True)]
+        found = [
+            0 if is_absent else places.get(word_of(name, v), self.room)
+            for v, is_absent in zip(values, absent, strict=True)
+        ]
         own = np.zeros((len(found), self.room + 1), dtype=np.float32)
-        own[np.arange(len(found)), found] = ~gaps
+        own[np.arange(len(found)), found] = ~absent
         return own
 
     def grown(self, values: Sequence[Any]) -> CategoryField:
         if len(self.values) >= self.room:
             return self
         known = dict.fromkeys(self.values)
-        for value, gap in zip(values, missing(values), strict=True):
-            if not gap and len(known) < self.room and isinstance(value, str | int | float | np.generic):
+        for value, is_absent in zip(values, missing(values), strict=True):
+            if not is_absent and len(known) < self.room and isinstance(value, str | int | float | np.generic):
                 known.setdefault(word_of("", value))
         return self if len(known) == len(self.values) else replace(self, values=tuple(known))
 
@@ -169,7 +178,7 @@ class CategoryField(Field):
 
 
 @dataclass(frozen=True)
-class AnyField(Field):
+class AnyField(RowField):
     """A field that was missing when the schema was learned: takes a number, a date, a truth or a word, as they come."""
 
     kind: ClassVar[str] = "any"
@@ -185,8 +194,8 @@ class AnyField(Field):
     def own_columns(self) -> tuple[str, ...]:
         return ("", *self.words.own_columns)
 
-    def _known(self, name: str, values: Sequence[Any], gaps: Any, encoder: TextEncoder | None) -> Matrix:
-        numbers = [None if gap else _number_in(value) for value, gap in zip(values, gaps, strict=True)]
+    def _known(self, name: str, values: Sequence[Any], absent: Any, encoder: TextEncoder | None) -> Matrix:
+        numbers = [None if is_absent else _number_in(value) for value, is_absent in zip(values, absent, strict=True)]
         words = [None if n is not None else value for n, value in zip(numbers, values, strict=True)]
         number = NumberField(False).encode(name, numbers, None)
         return np.hstack([number, self.words.encode(name, words, None)])
@@ -201,7 +210,7 @@ class AnyField(Field):
 
 
 @dataclass(frozen=True)
-class TextField(Field):
+class TextField(RowField):
     """A text, encoded by the schema's text encoder."""
 
     kind: ClassVar[str] = "text"
@@ -211,21 +220,28 @@ class TextField(Field):
     def own_columns(self) -> tuple[str, ...]:
         return tuple(f"[{place}]" for place in range(self.size))
 
-    def _known(self, name: str, values: Sequence[Any], gaps: Any, encoder: TextEncoder | None) -> Matrix:
+    def _known(self, name: str, values: Sequence[Any], absent: Any, encoder: TextEncoder | None) -> Matrix:
         assert encoder is not None
         own = np.zeros((len(values), self.size), dtype=np.float32)
-        if gaps.any() and not self.marks_gaps:
+        if absent.any() and not self.marks_gaps:
             raise EncodingError(f"field {name!r} is missing: there is no text to encode")
-        if not gaps.all():
-            try:
-                own[~gaps] = encoder([value for value, gap in zip(values, gaps, strict=True) if not gap])
-            except EncodingError as error:
-                raise EncodingError(f"field {name!r}: {error}") from error
+        where = f"field {name!r}"
+        try:
+            for row in np.flatnonzero(~absent).tolist():
+                where = f"field {name!r}, value {row + 1} of {len(values)}" if len(values) > 1 else where
+                checked_text_of(values[row])
+            where = f"field {name!r}"
+            if not absent.all():
+                own[~absent] = encoder(
+                    [value for value, is_absent in zip(values, absent, strict=True) if not is_absent]
+                )
+        except EncodingError as error:
+            raise EncodingError(f"{where}: {error}") from error
         return own
 
 
 @dataclass(frozen=True)
-class PictureField(Field):
+class PictureField(RowField):
     """A picture, brought to one size by the rule of `pictures`; where it stands alone, an observation has its shape."""
 
     kind: ClassVar[str] = "picture"
@@ -239,14 +255,14 @@ class PictureField(Field):
     def width(self) -> int:
         return math.prod(self.shape) + self.marks_gaps
 
-    def _known(self, name: str, values: Sequence[Any], gaps: Any, encoder: TextEncoder | None) -> Matrix:
+    def _known(self, name: str, values: Sequence[Any], absent: Any, encoder: TextEncoder | None) -> Matrix:
         own = np.zeros((len(values), math.prod(self.shape)), dtype=np.float32)
-        if gaps.any() and not self.marks_gaps:
+        if absent.any() and not self.marks_gaps:
             raise EncodingError(f"field {name!r} is missing: there is no picture")
-        for row, (value, gap) in enumerate(zip(values, gaps, strict=True)):
+        for row, (value, is_absent) in enumerate(zip(values, absent, strict=True)):
             if isinstance(value, str):
                 raise EncodingError(f"field {name!r} is {briefly(value)}: give a picture, or its path as a `Path`")
-            if not gap:
+            if not is_absent:
                 own[row] = pixels(read_picture(value), self.shape).ravel()
         return own
 
@@ -256,13 +272,13 @@ class PictureField(Field):
         return f"picture ({height} x {width}, {'grey' if channels == 1 else 'colour'})"
 
 
-KINDS: Mapping[str, type[Field]] = {
+KINDS: Mapping[str, type[RowField]] = {
     kind.kind: kind for kind in (NumberField, BooleanField, DateField, CategoryField, AnyField, TextField, PictureField)
 }
 
 
 def missing(values: Sequence[Any], *, blank: bool = True) -> NDArray[np.bool_]:
-    """Which values are gaps: None, nan, pandas' NA and NaT, and (with `blank`) a string with nothing in it."""
+    """Which values are missing: None, nan, pandas' NA and NaT, and (with `blank`) a string with nothing in it."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
     return np.array([_is_gap(value, blank) for value in values], dtype=bool)

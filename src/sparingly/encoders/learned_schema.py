@@ -19,9 +19,9 @@ from sparingly.encoders.fields import (
     BooleanField,
     CategoryField,
     DateField,
-    Field,
     NumberField,
     PictureField,
+    RowField,
     TextField,
     days_of,
     missing,
@@ -36,6 +36,8 @@ from sparingly.encoders.text_encoders import TextEncoder, TextFunction, text_enc
 EncoderChoice = str | TextFunction | TextEncoder | None
 MANY_ROWS = 20
 """From so many rows on, the values of a field tell words from texts; before, one value and the field's name must."""
+LETTERS = 0.3
+"""The least share of letters in texts: telephone and account numbers in groups are none."""
 MOST_CATEGORIES = 100
 LARGEST_ROOM = 10_000
 SPARE = 4
@@ -133,11 +135,11 @@ def table_columns(frame: Any) -> dict[str, Any]:
     return found
 
 
-def field_of(name: str, values: Sequence[Any]) -> Field:
+def field_of(name: str, values: Sequence[Any]) -> RowField:
     """The field that these values of a column suggest."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
         return NumberField(neutral=_median(values[~missing(values)]))
-    known = [value for value, gap in zip(values, missing(values), strict=True) if not gap]
+    known = [value for value, is_absent in zip(values, missing(values), strict=True) if not is_absent]
     if not known:
         return AnyField()
     if all(isinstance(value, bool | np.bool_) for value in known):
@@ -172,13 +174,18 @@ def _are_plain_numbers(values: Sequence[Any]) -> bool:
 def _looks_like_text(name: str, known: Sequence[str], rows: int) -> bool:
     words = float(np.mean([len(value.split()) for value in known]))
     characters = float(np.mean([len(value) for value in known]))
+    if rows < MANY_ROWS and any(word in name.lower() for word in _TEXT_NAMES):
+        return True
+    some = "".join(value[:200] for value in known[:1000])
+    if sum(map(str.isalpha, some)) < LETTERS * len(some):
+        return False
     if rows < MANY_ROWS:
-        return words >= 4 or characters >= 40 or any(word in name.lower() for word in _TEXT_NAMES)
+        return words >= 4 or characters >= 40
     return is_crowded(len(set(known)), rows) and (words >= 3 or characters >= 30)
 
 
 def _words(values: Sequence[Any]) -> CategoryField:
-    found = {word_of("", value) for value, gap in zip(values, missing(values), strict=True) if not gap}
+    found = {word_of("", value) for value, is_absent in zip(values, missing(values), strict=True) if not is_absent}
     room = len(found) + SPARE if len(values) >= MANY_ROWS else max(ROOM, 2 * len(found))
     kept = sorted(found)[:MOST_CATEGORIES] if len(found) > MOST_CATEGORIES else sorted(found)
     return CategoryField(values=tuple(kept), room=max(len(kept), min(room, MOST_CATEGORIES + SPARE)))
@@ -197,7 +204,7 @@ def _floats(name: str, known: Sequence[Any]) -> list[float]:
         raise EncodingError(f"field {name!r} has a number that is too large") from None
 
 
-def _made(fields: Mapping[str, Field], encoder: EncoderChoice) -> RowSchema:
+def _made(fields: Mapping[str, RowField], encoder: EncoderChoice) -> RowSchema:
     if not any(isinstance(field, TextField) for field in fields.values()):
         return RowSchema(dict(fields))
     chosen = text_encoder(encoder)
@@ -228,7 +235,7 @@ def _stated(given: Any, encoder: EncoderChoice) -> RowSchema:
     return _made(fields, encoder)
 
 
-def _with_options(name: str, field: Field, given: Mapping[str, Any]) -> Field:
+def _with_options(name: str, field: RowField, given: Mapping[str, Any]) -> RowField:
     """A field with the options that a user states, each checked."""
     fits: dict[str, Callable[[Any], bool]] = {
         "marks_gaps": lambda value: isinstance(value, bool),
@@ -251,7 +258,7 @@ def _with_options(name: str, field: Field, given: Mapping[str, Any]) -> Field:
     return made
 
 
-def _stated_field(name: str, kind: Any) -> Field:
+def _stated_field(name: str, kind: Any) -> RowField:
     if isinstance(kind, str) and kind in KINDS:
         return KINDS[kind]()
     if isinstance(kind, Mapping):
@@ -261,7 +268,7 @@ def _stated_field(name: str, kind: Any) -> Field:
         return CategoryField(values=words, room=len(words) + SPARE)
     if hasattr(kind, "categories") and kind.categories is not None:
         return _stated_field(name, list(kind.categories))
-    made_of: dict[str, Callable[[], Field]] = {
+    made_of: dict[str, Callable[[], RowField]] = {
         "i": NumberField, "u": NumberField, "f": NumberField, "b": BooleanField, "M": DateField, "O": CategoryField,
     }  # fmt: skip
     if getattr(kind, "kind", None) in made_of:

@@ -7,7 +7,9 @@ sentence-transformers nor transformers, which take longer to import than a thous
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +28,23 @@ MOST_TOKENS = 256
 _LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
 _ENGINE = "fbgemm"
 """What computes in 8 bits, on x86 processors."""
-_AT_ONCE = 1024
-"""Tokens that go through the layers together."""
+_AT_ONCE = 256
+"""Tokens that go through the layers together: with more of them, what lies between two layers leaves the cache."""
 _COMMON = 1996, 4000
 """The first of the words in the vocabulary, which are sorted by how common they are, and how many are called common."""
+
+Groups = list[tuple[int, int]]
+"""Texts of equal length that follow each other: how many, and of how many tokens."""
 
 
 class MiniLM:
     """From texts to unit vectors `[texts, 384]`.
 
-    Only texts of the same number of tokens go through the layers together, so nothing is padded and a text has the
-    same vector whatever the texts beside it. Linear layers take their inputs in 8 bits and their weights in 7, which
-    no sum of two products overflows; the range of an input is fixed once, by sequences of common words, for a range
-    of the texts at hand would make a vector depend on its batch.
+    The tokens of several texts go through the layers in one matrix, those of each text attending to one another only:
+    nothing is padded, and in 8 bits a text has the same vector, to the bit, whatever the texts beside it.
+
+    In 8 bits linear layers have weights of 7, so that no sum of two products overflows. The range of an input is fixed
+    once, by sequences of common words: a range of the texts at hand would make a vector depend on its batch.
 
     Parameters
     ----------
@@ -70,24 +76,23 @@ class MiniLM:
         """The vectors of some texts."""
         tokens = [one.ids for one in self._tokenizer.encode_batch(texts)]
         vectors = np.empty((len(texts), WIDTH), dtype=np.float32)
-        of_length: dict[int, list[int]] = {}
-        for place, one in enumerate(tokens):
-            of_length.setdefault(len(one), []).append(place)
-        for length, places in of_length.items():
-            step = max(1, _AT_ONCE // length)
-            for start in range(0, len(places), step):
-                some = places[start : start + step]
-                vectors[some] = self._forward(torch.tensor([tokens[place] for place in some])).numpy()
+        for places in _packs([len(one) for one in tokens]):
+            vectors[places] = self._forward([tokens[place] for place in places]).numpy()
         return vectors
 
-    def _forward(self, tokens: Tensor) -> Tensor:
-        """Of tokens `[texts, length]`."""
-        count, length = tokens.shape
-        entering = (self._words[tokens] + self._places[:length]).view(count * length, WIDTH)
-        x = nn.functional.layer_norm(entering, (WIDTH,), *self._norm, _EPSILON)
+    def _forward(self, texts: list[list[int]]) -> Tensor:
+        """Of the tokens of some texts, those of equal length one after the other."""
+        groups = [(len(list(some)), length) for length, some in groupby(map(len, texts))]
+        tokens = torch.tensor(list(chain.from_iterable(texts)))
+        x = self._words[tokens]
+        for part, (count, length) in zip(_split(x, groups), groups, strict=True):
+            part.view(count, length, WIDTH).add_(self._places[:length])
+        x = torch.layer_norm(x, (WIDTH,), *self._norm, _EPSILON)
         for layer in self._layers:
-            x = layer(x, count)
-        return nn.functional.normalize(x.view(count, length, WIDTH).mean(1), dim=1)
+            x = layer(x, groups)
+        parts = zip(_split(x, groups), groups, strict=True)
+        means = [part.view(count, length, WIDTH).mean(1) for part, (count, length) in parts]
+        return nn.functional.normalize(_joined(means), dim=1)
 
     @torch.inference_mode()
     def _fix_ranges(self) -> None:
@@ -95,7 +100,7 @@ class MiniLM:
         start, end = self._tokenizer.encode("").ids
         for k in range(64):
             words = first + (16 * k + np.arange(14 + k % 5)) * 7919 % many
-            self._forward(torch.tensor([[start, *words.tolist(), end]]))
+            self._forward([[start, *words.tolist(), end]])
         for layer in self._layers:
             layer.round()
 
@@ -111,13 +116,13 @@ class _Layer:
         self._down = _Linear(*_pair(weights, prefix + "output.dense"))
         self._norms = [_pair(weights, prefix + name) for name in ("attention.output.LayerNorm", "output.LayerNorm")]
 
-    def __call__(self, x: Tensor, count: int) -> Tensor:
-        split = self._attend(x).view(count, -1, 3, _HEADS, WIDTH // _HEADS)
-        query, key, value = split.permute(2, 0, 3, 1, 4)
-        attended = nn.functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).reshape(-1, WIDTH)
-        x = nn.functional.layer_norm(x + self._attended(attended), (WIDTH,), *self._norms[0], _EPSILON)
-        further = self._down(nn.functional.gelu(self._up(x)))
-        return nn.functional.layer_norm(x + further, (WIDTH,), *self._norms[1], _EPSILON)
+    def __call__(self, x: Tensor, groups: Groups) -> Tensor:
+        """Of tokens `[tokens, width]`, which attend to those of the same text only."""
+        split = zip(_split(self._attend(x), groups), groups, strict=True)
+        attended = self._attended(_joined([_attention(part, count) for part, (count, _) in split]))
+        x = torch.layer_norm(attended.add_(x), (WIDTH,), *self._norms[0], _EPSILON)
+        further = self._down(torch.ops.aten.gelu_.default(self._up(x)))
+        return torch.layer_norm(further.add_(x), (WIDTH,), *self._norms[1], _EPSILON)
 
     def round(self) -> None:
         for one in (self._attend, self._attended, self._up, self._down):
@@ -131,10 +136,11 @@ class _Linear:
         self._weight, self._bias = weight, bias
         self._range = (0.0, 0.0)
         self._rounded: Any = None
+        self._product: Any = None
 
     def __call__(self, x: Tensor) -> Tensor:
         if self._rounded is not None:
-            done: Tensor = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(x, *self._rounded)
+            done: Tensor = self._product(x, *self._rounded)
             return done
         least, most = torch.aminmax(x)
         self._range = min(self._range[0], float(least)), max(self._range[1], float(most))
@@ -153,7 +159,37 @@ class _Linear:
         engine, torch.backends.quantized.engine = torch.backends.quantized.engine, _ENGINE
         self._rounded = scale, round(-least / scale), torch.ops.quantized.linear_prepack(weight, self._bias)
         torch.backends.quantized.engine = engine
+        # What `torch.ops.quantized.NAME` calls after a look at every argument, which takes as long as a small product.
+        self._product = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default._op
         self._weight = self._bias = torch.zeros(0)
+
+
+def _packs(lengths: list[int]) -> Iterator[list[int]]:
+    """The places of texts, shortest first, as many together as have about `_AT_ONCE` tokens."""
+    pack: list[int] = []
+    tokens = 0
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if pack and tokens + lengths[place] > _AT_ONCE:
+            yield pack
+            pack, tokens = [], 0
+        pack.append(place)
+        tokens += lengths[place]
+    if pack:
+        yield pack
+
+
+def _split(x: Tensor, groups: Groups) -> Sequence[Tensor]:
+    return x.split_with_sizes([count * length for count, length in groups]) if len(groups) > 1 else (x,)
+
+
+def _joined(parts: list[Tensor]) -> Tensor:
+    return torch.cat(parts) if len(parts) > 1 else parts[0]
+
+
+def _attention(x: Tensor, count: int) -> Tensor:
+    """Of so many texts of equal length, from queries, keys and values beside each other."""
+    query, key, value = x.view(count, -1, 3, _HEADS, WIDTH // _HEADS).permute(2, 0, 3, 1, 4)
+    return nn.functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).reshape(-1, WIDTH)
 
 
 def _pair(weights: dict[str, Tensor], name: str) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparingly.encoders.encoding_errors import EncodingError, briefly
-from sparingly.encoders.fields import KINDS, Field, Matrix, NumberField, PictureField, TextField
+from sparingly.encoders.fields import KINDS, Matrix, NumberField, PictureField, RowField, TextField
 from sparingly.encoders.text_encoders import TextEncoder, described
 
 TEXT = "text"
@@ -44,7 +44,7 @@ class RowSchema:
     sparingly.encoders.encoding_errors.EncodingError: field 'age' is 'old': it must be a number
     """
 
-    fields: Mapping[str, Field]
+    fields: Mapping[str, RowField]
     encoder: Mapping[str, Any] | None = None
 
     @property

@@ -99,11 +99,17 @@ class TextEncoder:
 
     def _vectors(self, texts: list[str]) -> Vectors:
         try:
-            vectors = np.asarray(self._function(texts), dtype=np.float32)
+            returned = self._function(texts)
         except EncodingError:
             raise
         except Exception as error:
             raise EncodingError(f"encoder {self.name} failed: {type(error).__name__}: {_line(error)}") from error
+        try:
+            vectors = np.asarray(returned, dtype=np.float32)
+        except (TypeError, ValueError):
+            raise EncodingError(
+                f"encoder {self.name} returned {briefly(returned)}: give each text a row of as many numbers"
+            ) from None
         if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
             raise EncodingError(
                 f"encoder {self.name} returned shape {vectors.shape} for {len(texts)} texts: give each a row of numbers"

@@ -30,13 +30,13 @@ def cached(key: str, make: Callable[[], dict[str, NDArray[Any]]]) -> dict[str, N
         arrays = make()
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            making = Path(tempfile.mkdtemp(dir=folder.parent))
+            unfinished = Path(tempfile.mkdtemp(dir=folder.parent))
             for part, array in arrays.items():
-                np.save(making / f"{part}.npy", array)
+                np.save(unfinished / f"{part}.npy", array)
             try:
-                making.rename(folder)
+                unfinished.rename(folder)
             except OSError:
-                shutil.rmtree(making, ignore_errors=True)
+                shutil.rmtree(unfinished, ignore_errors=True)
         except OSError:
             return arrays
     return {file.stem: np.load(file, mmap_mode="r") for file in folder.glob("*.npy")} or make()

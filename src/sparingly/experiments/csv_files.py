@@ -67,7 +67,7 @@ def read_file(
     csv
         How a CSV file is written, as far as that is known.
     missing
-        What stands for a gap besides an empty cell, NA, null and the like.
+        What stands for a missing value besides an empty cell, NA, null and the like.
     """
     path = Path(path)
     if not path.is_file():

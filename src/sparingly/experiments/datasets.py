@@ -64,7 +64,7 @@ def load(
     encoder
         What turns texts into numbers: `minilm`, `static`, `hashing`, a Hugging Face model; the first that is installed.
     csv, missing
-        For a CSV file: how it is written, where that should not be found out, and words that stand for a gap.
+        For a CSV file: how it is written, where that should not be found out, and words that stand for a missing value.
     unlabelled
         Of a file's rows without a label: `drop` leaves them out, `keep` scales the features by them, too.
 

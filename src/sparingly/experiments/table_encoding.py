@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparingly.encoders import EncodingError, RowSchema, learn_columns, text_encoder
 from sparingly.encoders.encoding_errors import briefly
-from sparingly.encoders.fields import CategoryField, Field, missing, reads_as_number
+from sparingly.encoders.fields import CategoryField, RowField, missing, reads_as_number
 from sparingly.encoders.learned_schema import MOST_CATEGORIES, is_crowded, table_columns
 from sparingly.experiments.array_cache import cached
 from sparingly.experiments.csv_files import DataError, check_columns, named_columns, read_file
@@ -68,7 +68,7 @@ def encode_rows(
     encoder: str | None = None,
     unlabelled: Any = None,
 ) -> Encoded:
-    """A pandas frame in numbers by the schema that fits it: words, gaps, dates and texts as in an agent.
+    """A pandas frame in numbers by the schema that fits it: words, missing values, dates and texts as in an agent.
 
     The encoding is that of `sparingly.encoders`; the rows of a table of plain numbers are these numbers. `unlabelled`
     is a frame of more rows, whose target is not looked at.
@@ -131,17 +131,18 @@ def _check_fields(schema: RowSchema, columns: Mapping[str, Sequence[Any]], rows:
         raise DataError("\n  ".join([head, *found.values()]))
 
 
-def _spoiled(name: str, field: Field, values: Sequence[Any], rows: Any) -> str | None:
+def _spoiled(name: str, field: RowField, values: Sequence[Any], rows: Any) -> str | None:
     """What keeps a column from being used: a word among numbers, words that are almost all different, an infinity."""
     if isinstance(field, CategoryField):
-        known = [value for value, gap in zip(values, missing(values), strict=True) if not gap]
+        known = [value for value, is_absent in zip(values, missing(values), strict=True) if not is_absent]
         numbers = [reads_as_number(value) for value in known]
         if len(known) > sum(numbers) >= ALMOST_ALL * len(known) and len(set(known)) > FEW:
             odd = known[numbers.index(False)]
             row = rows[[isinstance(value, str) and value == odd for value in values].index(True)]
             return (
                 f"column {name!r} is {briefly(odd)} in row {row} and a number in {sum(numbers)} others: "
-                f"read this as a gap (--missing {shlex.quote(str(odd))}), or leave the column out (--drop {name})"
+                f"read this as a missing value (--missing {shlex.quote(str(odd))}), "
+                f"or leave the column out (--drop {name})"
             )
         if is_crowded(len(set(known)), len(values)):
             return (

@@ -1,4 +1,4 @@
-"""An agent takes rows with words, dates and gaps, and texts, as they are."""
+"""An agent takes rows with words, dates and missing values, and texts, as they are."""
 
 from __future__ import annotations
 

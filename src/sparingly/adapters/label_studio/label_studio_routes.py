@@ -121,7 +121,7 @@ async def predict(body: PredictIn, agent: Name, here: Here, the_agent: Observing
 async def webhook(
     body: WebhookIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Host, resync: TheResync
 ) -> Json:
-    """An annotation is an answer, and a deleted one is unlearned; other events are none of our business."""
+    """An annotation is an answer, and a deleted one is unlearned; other events are ignored."""
     project = project_number(body.project.id if body.project is not None else None)
     if body.action == _DELETED and body.annotations is not None:
         ids = [one.id for one in body.annotations]

@@ -206,8 +206,11 @@ def shown(row: Any) -> Any:
         return bytes(row).decode() if isinstance(row, bytes | bytearray) else row if isinstance(row, str) else None
     if len(named) == 1 and isinstance(next(iter(named.values())), str):
         return next(iter(named.values()))
-    gaps = missing(list(named.values()), blank=False)
-    return {name: None if gap else _shown(value) for (name, value), gap in zip(named.items(), gaps, strict=True)}
+    absent = missing(list(named.values()), blank=False)
+    return {
+        name: None if is_absent else _shown(value)
+        for (name, value), is_absent in zip(named.items(), absent, strict=True)
+    }
 
 
 def _shown(value: Any) -> Any:
