@@ -7,30 +7,41 @@ import time
 from collections import Counter
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import sparingly as sp
+from sparingly.encoders import text_encoder
 from sparingly.experiments.dataset_sources import RECORDED
 from sparingly.experiments.datasets import load
 from sparingly.experts.synthetic import SyntheticExpert
 from sparingly.strategies.registry import registered
+from sparingly.strategies.sparing.class_names import spoken
 
 KEPT = Path(__file__).parent.parent / "docs" / "results" / "experts" / "runs.jsonl"
 STREAMS = ("isear", "banking77", "mnist", "adult", "shuttle")
 ENCODERS = ("minilm", "static")
-"""Of texts; runs that do not name theirs had `static`."""
+"""Of texts; runs that do not name theirs had `static`, and no names of classes."""
 LENGTH = 10_000
 """Rounds of the streams with synthetic experts."""
 SYNTHETIC = {"gpt": SyntheticExpert(0.8), "junior": SyntheticExpert(0.9, weak_region=0.3, there=0.4)}
-Stream = list[tuple[Any, int, dict[str, int | None]]]
 Run = dict[str, Any]
 
 
+class Order(NamedTuple):
+    """A stream in one order: the number of features and of classes, `(x, y, what experts say)`, names of classes."""
+
+    n_features: int
+    n_classes: int
+    items: list[tuple[Any, int, dict[str, int | None]]]
+    class_vectors: np.ndarray | None = None
+    """What the classes are called, encoded as the texts are."""
+
+
 @lru_cache(maxsize=1)
-def order(name: str, seed: int, encoder: str = ENCODERS[0]) -> tuple[int, int, Stream]:
-    """The number of features and of classes, and the stream in an order of its own, with what experts say of it."""
+def order(name: str, seed: int, encoder: str = ENCODERS[0]) -> Order:
+    """A stream in an order of its own."""
     recorded = name in RECORDED
     data = load(name, "encoded", encoder=encoder) if recorded else load(name, "encoded")
     places = np.random.default_rng(seed).permutation(len(data.y))[: None if recorded else LENGTH]
@@ -45,12 +56,13 @@ def order(name: str, seed: int, encoder: str = ENCODERS[0]) -> tuple[int, int, S
         }
     said = [{e: None if a[t] < 0 else int(a[t]) for e, a in answers.items()} for t in range(len(y))]
     X = X.reshape(len(X), -1)
-    return X.shape[1], n_classes, list(zip(X, y.tolist(), said, strict=True))
+    names = text_encoder(encoder)([spoken(name) for name in data.classes]) if recorded else None
+    return Order(X.shape[1], n_classes, list(zip(X, y.tolist(), said, strict=True)), names)
 
 
-def play(way: str, stream: tuple[int, int, Stream], seed: int, *, human: float, price: float) -> Run:
-    """One order, in one way."""
-    n_features, n_classes, items = stream
+def play(way: str, stream: Order, seed: int, *, human: float, price: float) -> Run:
+    """One order, in one way; Sparing knows what classes are called where observations are texts, as agents tell it."""
+    n_features, n_classes, items, names = stream
     alone = way == "human alone"
     models = [] if alone else [sp.Expert(name, price) for name in items[0][2]]
     game = sp.label_efficient(n_classes, experts=[*models, sp.Expert("human", human, gold=True)])
@@ -58,9 +70,10 @@ def play(way: str, stream: tuple[int, int, Stream], seed: int, *, human: float, 
     if way.startswith("dial at "):
         options = {"threshold": float(way.split()[-1]), "learner": "ensemble"}
         strategy = registered()["confidence_dial"](game, n_features, seed=seed, **options)
+    elif way == "answers as features":
+        strategy = registered()["answer_as_feature"](game, n_features, seed=seed)
     else:
-        kind = "answer_as_feature" if way == "answers as features" else "sparing"
-        strategy = registered()[kind](game, n_features, seed=seed)
+        strategy = sp.Sparing(game, n_features, seed=seed, class_vectors=names)
     began = time.process_time()
     rounds = list(sp.play(strategy, game, [(x, y, {} if alone else said) for x, y, said in items]))
     cost, paid = sum(one.cost for one in rounds), sum(one.paid for one in rounds)
@@ -116,9 +129,8 @@ class Runs:
             return found
         data = order(stream, seed, self.encoder)
         if way == "always":
-            names = list(data[2][0][2])
-            mistakes = {name: sum(said[name] != y for _, y, said in data[2]) for name in names}
-            result: Run = {"rounds": len(data[2]), "mistakes_of": mistakes}
+            mistakes = {name: sum(said[name] != y for _, y, said in data.items) for name in data.items[0][2]}
+            result: Run = {"rounds": len(data.items), "mistakes_of": mistakes}
         else:
             result = play(way, data, seed, human=prices.get("human") or 1.0, price=prices.get("price") or 0.01)
         return self.keep(

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from benchmarks import expert_runs, experts
 
+import sparingly as sp
+
 
 def _stream(n=60):
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=n)
     X = rng.normal(size=(n, 2)).astype(np.float32) + 3 * np.eye(2, dtype=np.float32)[y]
-    return (
-        2,
-        2,
-        [(x, int(c), {"gpt": int(c) if t % 4 else 1 - int(c)}) for t, (x, c) in enumerate(zip(X, y, strict=True))],
-    )
+    said = [int(c) if t % 4 else 1 - int(c) for t, c in enumerate(y)]
+    items = [(x, int(c), {"gpt": one}) for x, c, one in zip(X, y, said, strict=True)]
+    return expert_runs.Order(2, 2, items, np.eye(2, dtype=np.float32))
 
 
 def test_a_run_is_made_once_and_the_table_puts_ours_beside_the_cheapest_single_way(tmp_path, monkeypatch, capsys):
@@ -50,3 +50,16 @@ def test_runs_with_another_encoder_are_kept_apart(tmp_path, monkeypatch):
     ours = expert_runs.Runs(kept, encoder="minilm").get("isear", 7, "sparing", human=1.0, price=0.01)
     assert (ours["encoder"], seen) == ("minilm", ["minilm"])
     assert expert_runs.Runs(kept).known("isear", 7, "sparing", human=1.0, price=0.01) == ours
+
+
+def test_ours_knows_what_classes_are_called(monkeypatch):
+    told = []
+
+    class Listening(sp.Sparing):
+        def __init__(self, *args, class_vectors=None, **options):
+            told.append(class_vectors)
+            super().__init__(*args, class_vectors=class_vectors, **options)
+
+    monkeypatch.setattr(sp, "Sparing", Listening)
+    expert_runs.play("sparing", _stream(20), 7, human=1.0, price=0.01)
+    assert told[0].tolist() == [[1, 0], [0, 1]]

@@ -97,3 +97,27 @@ def test_a_model_judged_by_hard_labels_is_held_surer_on_an_easy_stream():
     hard = (dull.amax(1) < 0.8) | (torch.arange(6000) % 10 == 0)
     assert sharpness(dull[hard], y[hard], dull) > 1.5
     assert 0.8 < sharpness(logits.softmax(1), y, logits.softmax(1)) < 1.25
+
+
+def test_names_are_known_too_where_a_text_may_be_missing(tmp_path):
+    schema = sp.encoders.learn_columns({"message": ["a new card please", None]}, text=["message"], encoder="hashing")
+    agent = sp.Agent(["lost_card", "late transfer"], path=tmp_path / "a.db", schema=schema, encoder="hashing")
+    assert agent.observe({"message": None}).asks
+    game = sp.label_efficient(2, classes=["lost_card", "late transfer"])
+    vectors = sp.Sparing(game, 513, class_vectors="hashing").knowledge.beliefs._names.vectors.numpy()
+    np.testing.assert_array_equal(vectors[:, :512], sp.encoders.text_encoder("hashing")(["lost card", "late transfer"]))
+    assert not vectors[:, 512].any()
+
+
+def test_beside_experts_who_may_be_wrong_names_change_nothing(stream):
+    X, y, names = stream
+    experts = [sp.Expert("model", 0.01), sp.Expert("human", 1.0, gold=True)]
+    game = sp.label_efficient(CLASSES, experts=experts)
+    items = [
+        (x, c, {"model": (c + (t % 4 == 0)) % CLASSES}) for t, (x, c) in enumerate(zip(X, y.tolist(), strict=True))
+    ]
+    with_names, without = (
+        [one.action for one in sp.play(sp.Sparing(game, WIDTH, class_vectors=one, seed=3), game, items[:120])]
+        for one in (names, None)
+    )
+    assert with_names == without

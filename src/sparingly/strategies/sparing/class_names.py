@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from sparingly.encoders import text_encoder
+from sparingly.encoders import TextEncoder, text_encoder
 from sparingly.games import Game
 from sparingly.learning.derived import Derived
 from sparingly.learning.determinism import row_independent_product
@@ -33,12 +33,21 @@ def spoken(name: str) -> str:
     return re.sub(r"[_/-]+", " ", apart).strip() or name
 
 
+def encoded_names(names: Sequence[str], encoder: TextEncoder, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """What classes are called, encoded as observations are that are one text each.
+
+    Where a text may be missing an observation has one number more, which says so: no name is missing.
+    """
+    vectors = encoder([spoken(name) for name in names])
+    return np.pad(vectors, ((0, 0), (0, 1))) if shape == (encoder.width + 1,) else vectors
+
+
 def class_vectors(game: Game, shape: tuple[int, ...], given: ArrayLike | str | None) -> Tensor | None:
     """What the classes of a game are called, `[class, feature]`: as given, or by the text encoder that is named."""
     if given is None:
         return None
     if isinstance(given, str):
-        given = text_encoder(given)([spoken(name) for name in game.outcomes])
+        given = encoded_names(game.outcomes, text_encoder(given), shape)
     vectors, wanted = torch.as_tensor(np.array(given, dtype=np.float32)), (game.n_outcomes, *shape)
     if vectors.shape != wanted or not vectors.isfinite().all():
         raise ValueError(f"class_vectors have the shape {tuple(vectors.shape)}: give finite numbers of shape {wanted}")

@@ -15,13 +15,20 @@ from torch import Tensor, nn
 from sparingly.learning.derived import Derived
 from sparingly.learning.label_memory import Memory
 from sparingly.learning.scaling import Reservoir
-from sparingly.strategies.sparing.beliefs import Beliefs
+from sparingly.strategies.sparing.beliefs import Beliefs, sharpness
 from sparingly.strategies.sparing.consulting.answer_model import AnswerModel
 from sparingly.strategies.sparing.consulting.panel import NO_ANSWER, Panel, formerly
 from sparingly.strategies.sparing.kernel import squared_distances, squared_lengths
 from sparingly.strategies.sparing.open_questions import OpenQuestion
-from sparingly.strategies.sparing.purchase import FIRST, MANY, ExpectedCosts
-from sparingly.strategies.sparing.worth import DISCOUNT, EMBEDDED_DISCOUNT, MANY_PANEL_DISCOUNT, PANEL_DISCOUNT, Worth
+from sparingly.strategies.sparing.purchase import FIRST, MANY, PRIOR_SLOPE, ExpectedCosts
+from sparingly.strategies.sparing.worth import (
+    DISCOUNT,
+    EMBEDDED_DISCOUNT,
+    MANY_PANEL_DISCOUNT,
+    PANEL_DISCOUNT,
+    TOLD_DISCOUNT,
+    Worth,
+)
 from sparingly.strategies.strategy import NEVER
 
 GROWTH = 1.5
@@ -38,6 +45,10 @@ KEPT_APART = 4
 """One in so many rows with experts' answers is not trained on, to see there what labels are worth."""
 STREAM_SAMPLE = 1000
 """Observations of the stream that are kept, to scale features by and to see what labels are worth."""
+FEW_FOR_EACH = 2
+"""With more than `MANY` classes, labels a class up to which what labels teach is mostly what is usual, ..."""
+PANEL_FEW_FOR_EACH = 4
+"""... and beside experts who may be wrong, whose answers hide for longer what labels teach."""
 UNMEASURED = 100
 """So many labels of which nothing was believed beforehand are enough to measure on what labels teach."""
 
@@ -214,6 +225,8 @@ class Knowledge:
         The experts who may be wrong, if there are any: what they said is part of what is known of an observation.
     learnability
         Without it, what labels have taught is not measured: `Worth` keeps its prior.
+    told
+        Whether it is known how many rounds there will be.
     """
 
     def __init__(
@@ -223,8 +236,10 @@ class Knowledge:
         *,
         panel: Panel | None = None,
         learnability: bool = True,
+        told: bool = False,
     ) -> None:
         self.expected_costs, self.beliefs, self.learnability = expected_costs, beliefs, learnability
+        self.told = told
         self.panel = panel
         self.answer_model: AnswerModel | None = None
         self.bought = Bought(beliefs.members, 0 if panel is None else len(panel))
@@ -371,10 +386,12 @@ class Knowledge:
             unseen = self.beliefs.fit(sample, X, y, folds, generator)
             rows, seen = sample, self.seen(*self.beliefs.with_learned(sample))
             if self.panel is not None:
+                self.panel.sharpness = 1.0
                 held, unseen = unseen, self.panel.fit(unseen, self.bought)
                 if self._heard.seen:
                     rows, members, answers, held = self._after_answers(self.panel, held)
                     unseen = self._fit_answers(self.panel, self.panel.fit(held, self.bought), generator)
+                    unseen = self._sharpened(self.panel, unseen, self.posterior(self.panel, rows, members, answers))
                     seen = self.expected_costs(self.posterior(self.panel, rows, members, answers))
         learned = unseen if self.beliefs.learned is None or self.panel is not None else self.beliefs.learned
         now, by_labels = ((held * self.expected_costs.costs[:, y].T).sum(1) for held in (unseen, learned))
@@ -382,6 +399,7 @@ class Knowledge:
         stream = {"value": torch.tensor(seen["value"]), "risk": torch.tensor(seen["risk"]), "x": sample}
         unit = self.expected_costs.unit or 1.0
         slope = self._slope(rows, by_labels, torch.tensor(seen.get("learned_risk", seen["risk"])))
+        slope = max(slope, self._prior_slope(float(stream["risk"].mean())))
         self.worth = Worth.measure(
             bought, by_labels, stream, unit=unit, learnability=self.learnability, discount=self._discount(), slope=slope
         )
@@ -391,7 +409,7 @@ class Knowledge:
 
     def _discount(self) -> float:
         if self.panel is None:
-            return EMBEDDED_DISCOUNT if self.beliefs.directions else DISCOUNT
+            return EMBEDDED_DISCOUNT if self.beliefs.directions else TOLD_DISCOUNT if self.told else DISCOUNT
         return MANY_PANEL_DISCOUNT if len(self.expected_costs.costs) > MANY else PANEL_DISCOUNT
 
     def _stream_risk(self, sample: Tensor, now: Tensor, risk: Tensor) -> float:
@@ -416,6 +434,18 @@ class Knowledge:
         saved = (few - all_) / math.log(2)
         least = float(saved.mean() - saved.std() / len(saved) ** 0.5)
         return max(0.0, least) * min(1.0, self._stream_risk(sample, now, risk) / max(float(now.mean()), 1e-12))
+
+    def _prior_slope(self, risk: float) -> float:
+        """With many classes, what an e-fold of labels is taken to save before it can be measured.
+
+        As long as most classes have a label or two, a label left out is one of a class that is hardly known without it:
+        neither what labels have removed nor a learning curve says what more of them would teach.
+        """
+        n_classes = len(self.expected_costs.costs)
+        if n_classes <= MANY:
+            return 0.0
+        few = (FEW_FOR_EACH if self.panel is None else PANEL_FEW_FOR_EACH) * n_classes
+        return PRIOR_SLOPE * risk * few / (few + len(self.bought))
 
     def _measure_teaching(self, sample: Tensor, generator: torch.Generator) -> None:
         """What labels that nobody asked for have taught: train on the first quarter, and see what it says of the rest.
@@ -450,6 +480,14 @@ class Knowledge:
         labels = {name: self.bought[name] for name in ("x", "y", "fold", "answers")}
         return self.answer_model.fit(sample, labels, pooled, generator)
 
+    def _sharpened(self, panel: Panel, unseen: Tensor, stream: Tensor) -> Tensor:
+        """With many classes: find the power under which what is believed after answers is right on the stream; what is
+        held of labels unseen then. With few classes the weights of the pool are enough."""
+        if panel.n_classes <= MANY:
+            return unseen
+        panel.sharpness = sharpness(unseen, self.bought["y"], stream.mean(0))
+        return (unseen.clamp(min=1e-12).log() * panel.sharpness).softmax(1)
+
     def _after_answers(self, panel: Panel, held: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Rows whose answers were heard, members' beliefs of them, the answers, and what is held of labels unseen.
 
@@ -461,7 +499,7 @@ class Knowledge:
         rows = rows.view(len(rows), *self.bought["x"].shape[1:])
         members, labelled = self.beliefs(rows), {name: self.bought[name] for name in ("x", "y", "fold", "answers")}
         random = self.bought["random"]
-        checked = held[random], labelled["answers"][random], labelled["y"][random]
+        checked = held[random], labelled["answers"][random], labelled["y"][random], labelled["fold"][random]
         panel.recount(members.mean(0)[unlabelled], answers[unlabelled], checked)
         soft = unlabelled & (answers != NO_ANSWER).any(1) & ~apart
         if bool(soft.any()):
@@ -469,11 +507,11 @@ class Knowledge:
             likely = partial(panel.likelihood, labels=labelled)
             held = self.beliefs.teach(labelled, held, rows[soft], believed, likely)
             panel.fit(held, labelled)
-        if self.beliefs.taught:
-            members = self.beliefs(rows)
-            if int(apart.sum()) >= FIRST:
-                rows, members, answers = rows[apart], members[:, apart], answers[apart]
-        return rows, members, answers, held
+        # Members know the labels of rows that have one; rows to come will be like the others.
+        shown = unlabelled & apart if self.beliefs.taught else unlabelled
+        if int(shown.sum()) < FIRST:
+            shown = apart if self.beliefs.taught and int(apart.sum()) >= FIRST else torch.ones_like(apart)
+        return rows[shown], self.beliefs(rows[shown]), answers[shown], held
 
     def state_dict(self) -> dict[str, Any]:
         return {

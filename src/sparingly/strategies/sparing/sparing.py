@@ -48,6 +48,9 @@ SEEN = ("risk", "value", "price", "novelty", "cheapest", "probability")
 """What a decision on one row looks at."""
 TRIAL = 0.2
 """The share of the price of the truth up to which an expert is asked beside the first truths, whatever is expected."""
+MANY_PANEL_HORIZON = 6000
+"""Rounds to come that are taken for granted beside experts who may be wrong with more than `MANY` classes: answers make
+it easy to wait with labels, which then come too late for most rounds."""
 PANEL_CHECKS = 3
 """Beside experts who may be wrong so many times fewer random questions: their answers check announcements, too."""
 
@@ -82,7 +85,8 @@ class Sparing(Strategy):
     class_vectors
         What the classes are called, `[class, n_features]`, encoded as observations are; or the name of the text
         encoder that encodes them, for the names of the game's outcomes. Where observations are texts, as vectors of
-        length 1, names say much before there is any label; how much is learned.
+        length 1, names say much before there is any label; how much is learned. Beside experts who may be wrong they
+        are left out: a language model knows what classes are called, and saying it twice costs more than it saves.
     ablation
         Parts that are taken out, to measure what they are worth; None takes nothing out.
 
@@ -125,6 +129,7 @@ class Sparing(Strategy):
         if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
             raise ValueError(f"horizon is {horizon!r}: it must be a positive number of observations, or None")
         self.expected_costs = ExpectedCosts(game)
+        vectors = named_classes(game, self.shape, class_vectors)
         beliefs = Beliefs(
             game.n_outcomes,
             self.shape,
@@ -135,12 +140,18 @@ class Sparing(Strategy):
             kernel=ablation.kernel,
             trees=ablation.trees,
             crossfit=ablation.crossfit,
-            class_vectors=named_classes(game, self.shape, class_vectors),
+            class_vectors=None if game.noisy_experts else vectors,
             seed=seed,
         )
-        self._names_by = class_vectors if isinstance(class_vectors, str) else None
+        self._names_by = class_vectors if isinstance(class_vectors, str) and not game.noisy_experts else None
         self.panel = Panel(game) if game.noisy_experts else None
-        self.knowledge = Knowledge(self.expected_costs, beliefs, panel=self.panel, learnability=ablation.learnability)
+        self.knowledge = Knowledge(
+            self.expected_costs,
+            beliefs,
+            panel=self.panel,
+            learnability=ablation.learnability,
+            told=horizon is not None,
+        )
         self._audit = audit
         rule = PurchaseRule(self.expected_costs.unit, prior_horizon, audit, ablation.selection, horizon=horizon)
         self.purchase_rule = self._scaled_to_classes(rule)
@@ -152,8 +163,10 @@ class Sparing(Strategy):
         n_classes = len(self.expected_costs.costs)
         audit = self._audit * math.sqrt(min(1.0, MANY / n_classes))
         if self.panel is not None:
-            most_first = max(FIRST, n_classes) if n_classes > MANY else FIRST
-            return replace(rule, audit=audit / PANEL_CHECKS, most_first=most_first, choosy=True)
+            rule = replace(rule, audit=audit / PANEL_CHECKS, most_first=FIRST, choosy=True)
+            if n_classes <= MANY:
+                return rule
+            return replace(rule, most_first=n_classes, prior_horizon=max(rule.prior_horizon, MANY_PANEL_HORIZON))
         return replace(rule, audit=audit, most_first=max(START, n_classes))
 
     @property

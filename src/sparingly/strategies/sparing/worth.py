@@ -14,13 +14,15 @@ UNSEEN = 20
 """Labels at the stream's mean disagreement that those bought are averaged with."""
 DISCOUNT = 0.6
 """The share of what a label saves that the labels bought after it would not have saved anyway."""
+TOLD_DISCOUNT = 0.3
+"""The same where the number of rounds was told: then all of them count from the first label on."""
 EMBEDDED_DISCOUNT = 0.9
 """The same on embeddings, where the risk of announcing is not overrated (`sharpness`)."""
 PANEL_DISCOUNT = 0.9
 """The same beside experts who may be wrong: a label also says how far they, and what is learned from their answers, are
 to be trusted."""
-MANY_PANEL_DISCOUNT = 1.2
-"""The same with more than `MANY` classes, of each of which this has to be known."""
+MANY_PANEL_DISCOUNT = 0.8
+"""The same with more than `MANY` classes, where more rounds are counted on."""
 SLOPE_ERROR = 0.4
 """The standard error of the slope of the learning curve to come, over the slope measured, besides that of measuring."""
 SPREAD = 0.1

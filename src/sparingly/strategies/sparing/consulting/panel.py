@@ -62,6 +62,8 @@ class Panel:
         self.costs = torch.tensor(game.costs[: self.n_classes], dtype=torch.float32)
         self._symbols = {a: {symbol: y for y, symbol in enumerate(game.feedback[a])} for a in self.actions}
         self.pool = OpinionPool(len(self.experts))
+        self.sharpness = 1.0
+        """The power of what is believed after answers under which it is right on the stream."""
         self.saved = torch.full((len(self.experts), 2, 2), TRIED)
         """The cost that answers were expected to save, and that they did by today's beliefs, `[expert, 2, 2]`: of those
         heard first, and of those heard after others, which experts who err together make worth less."""
@@ -79,8 +81,8 @@ class Panel:
         heard = (answers >= 0) | (answers < NO_ANSWER) if former else answers >= 0
         if not bool(heard.any()):
             return members
-        after = self.pool(members.clamp(min=LEAST).log(), self._words(answers), heard).softmax(2)
-        return torch.where(heard.any(1)[None, :, None], after, members)
+        after = self.pool(members.clamp(min=LEAST).log(), self._words(answers), heard)
+        return torch.where(heard.any(1)[None, :, None], (self.sharpness * after).softmax(2), members)
 
     def _words(self, answers: Tensor) -> Tensor:
         """`log q(answer | class)`, `[block, expert, class]`, for answers `[block, expert]`; 0 where there is none."""
@@ -192,16 +194,17 @@ class Panel:
         """The own belief `[class]` as it counts beside one answer."""
         return (self.pool.weights[1, 0] * own.clamp(min=LEAST).log()).softmax(0)
 
-    def trust(self, e: int, own: Tensor, answers: Tensor) -> Tensor:
+    def trust(self, e: int, own: Tensor, answers: Tensor, words: Tensor | None = None) -> Tensor:
         """How likely each class is, `[block, class]`, by the own belief `[block, class]` and answers `[block, expert]`.
 
-        Neither the own belief nor the expert's word have a weight here: one below 1 says that others know the same, not
-        that an expert is wrong.
+        `words` is what these say, if not by what is held of experts now. Neither the own belief nor the expert's word
+        have a weight here: one below 1 says that others know the same, not that an expert is wrong.
         """
         heard = answers >= 0
         weights = self.pool.weights[heard.sum(1), 1:] * heard
         weights[:, e] = heard[:, e].float()
-        return (own.clamp(min=LEAST).log() + (weights[:, :, None] * self._words(answers)).sum(1)).softmax(1)
+        words = self._words(answers) if words is None else words
+        return (own.clamp(min=LEAST).log() + (weights[:, :, None] * words).sum(1)).softmax(1)
 
     def trusts(self, own: Tensor, answers: Sequence[int]) -> list[float]:
         """For each expert how likely its answer is right; `own` is the own belief `[class]`; 0 without an answer."""
@@ -221,31 +224,38 @@ class Panel:
         Of the labels, classes `y`, `answers` and folds `fold`; what is held of experts comes from the other folds, too.
         """
         y, answers, folds = (labels[name] for name in ("y", "answers", "fold"))
-        own, heard, words = unseen.clamp(min=LEAST).log(), answers >= 0, torch.zeros(*answers.shape, self.n_classes)
-        for e, one in enumerate(self.reliability):
-            known = heard[:, e]
-            words[known, e] = one.held_out(y[known], answers[known, e], folds[known]).clamp(min=LEAST).log()
+        own, heard, words = unseen.clamp(min=LEAST).log(), answers >= 0, self._unseen_words(y, answers, folds)
         self.pool.fit(own, words, heard, y)
         return torch.where(heard.any(1)[:, None], self.pool(own, words, heard).softmax(1), unseen)
+
+    def _unseen_words(self, y: Tensor, answers: Tensor, folds: Tensor) -> Tensor:
+        """What answers `[n, expert]` beside truths say, `[n, expert, class]`, by truths of other folds."""
+        words = torch.zeros(*answers.shape, self.n_classes)
+        for e, one in enumerate(self.reliability):
+            known = answers[:, e] >= 0
+            words[known, e] = one.held_out(y[known], answers[known, e], folds[known]).clamp(min=LEAST).log()
+        return words
 
     def likelihood(self, unseen: Tensor, labels: Labels) -> float:
         """How likely labels are, in nats, with the weights that suit beliefs formed without them best."""
         after = self.fit(unseen, labels).clamp(min=LEAST)
         return -float(nn.functional.nll_loss(after.log(), labels["y"], reduction="sum"))
 
-    def recount(self, own: Tensor, answers: Tensor, checked: tuple[Tensor, Tensor, Tensor]) -> None:
+    def recount(self, own: Tensor, answers: Tensor, checked: tuple[Tensor, Tensor, Tensor, Tensor]) -> None:
         """Count answers `[block, expert]` whose truth nobody told beside what is believed of their items today.
 
         Whom to ask, and whether the truth is bought, was decided by what is counted here, so these counts and the
         truths together are those of Dawid and Skene's estimate with the own model as one more annotator. How far that
-        is off is seen on `checked`: of truths bought whatever was believed, what is held of them unseen, the answers
-        and the classes.
+        is off is seen on `checked`: of truths bought whatever was believed, what is held of them unseen, the answers,
+        the classes and the folds. What is held of experts must not have seen these truths either: where classes are
+        many, each would speak for itself.
         """
-        held, said, y = checked
+        held, said, y, folds = checked
         for _, (e, one) in itertools.product(range(ROUNDS), enumerate(self.reliability)):
             known = said[:, e] >= 0
-            right = (said[known, e] == y[known]).float()
-            one.recheck(right - self.trust(e, held[known], said[known]).gather(1, said[known, e : e + 1])[:, 0])
+            right, words = (said[known, e] == y[known]).float(), self._unseen_words(y, said, folds)[known]
+            trust = self.trust(e, held[known], said[known], words)
+            one.recheck(right - trust.gather(1, said[known, e : e + 1])[:, 0])
             known = answers[:, e] >= 0
             counts = torch.zeros(self.n_classes, self.n_classes)
             counts.index_add_(1, answers[known, e], self.trust(e, own[known], answers[known]).T)
@@ -272,6 +282,7 @@ class Panel:
         return {
             "experts": [one.state_dict() for one in self.reliability],
             "weights": self.pool.weights.tolist(),
+            "sharpness": self.sharpness,
             "saved": self.saved.clone(),
         }
 
@@ -279,6 +290,7 @@ class Panel:
         for one, saved in zip(self.reliability, state["experts"], strict=True):
             one.load_state_dict(saved)
         self.pool.load(state["weights"])
+        self.sharpness = float(state.get("sharpness", 1.0))
         # Earlier states do not tell those heard first from those heard after others.
         saved = torch.as_tensor(state["saved"], dtype=torch.float32)
         self.saved = saved.clone() if saved.dim() == 3 else saved[:, None].repeat(1, 2, 1)
