@@ -58,8 +58,8 @@ OTHERWISE: dict[str, dict[str, Option]] = {
     "neural_cbp": {
         name: value for name, value in vars(PRESETS["paper"]).items() if value != vars(PRESETS["released"])[name]
     },
-    "neuronal": {"discount": True, **_BEGINNING},
-    "ineural": {"discount": True, "residual": "both", "epochs": 10, "learns": "announced", **_BEGINNING},
+    "neuronal": {"discount": True, "stop": None, **_BEGINNING},
+    "ineural": {"discount": True, "residual": "both", "epochs": 10, "learns": "announced", "stop": None, **_BEGINNING},
     "cesa": {**_CLASSIFIER, **_BEGINNING, "start": "none"},
     "margin": {**_CLASSIFIER, **_BEGINNING, "start": "none"},
 }

@@ -2,9 +2,9 @@
 
 `python -m benchmarks.ineural [--rounds N] [--seeds N] [--gamma G] [--data NAME] [--form NAME ...] [--silent]` plays the
 first rounds of a stream in the preset's form and with what older public versions of the released code have instead
-(`FORMS`); one line a run in docs/results/ineural.csv, and only what is missing there; `--silent` plays only those that
-asked nothing in rounds 200 to 400, to the end if there are rounds enough. `python -m benchmarks ineural` is about the
-time:
+(`FORMS`); one line a run in docs/results/ineural.csv, its F1 by labels in ineural_f1.csv, and only what is missing
+there; `--silent` plays only those that asked nothing in rounds 200 to 400, to the end if there are rounds enough.
+`python -m benchmarks ineural` is about the time:
 
 f2's input is the gradient of f1 with respect to the K blocks of its input, K d numbers, beside x in one block. That
 gradient is W1' (mask * w2), of rank at most the width h for rows that saw the same W1; but f2's weights V change with
@@ -20,23 +20,29 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 
 import sparingly as sp
 from sparingly.experiments.datasets import load
 from sparingly.experiments.runs.many_runs import begun_within
 from sparingly.experiments.runs.paper_studies import TABLES_OF_NUMBERS
+from sparingly.experiments.runs.single_run import HeldOutScores
 from sparingly.experiments.streams import stream
 from sparingly.learning.block_networks import BlockNet
 from sparingly.learning.training import Adam, Training
 from sparingly.strategies.published.selective_sampling.ineural import INeural
 
 RUNS = Path("docs/results/ineural.csv")
+SCORES = Path("docs/results/ineural_f1.csv")
+SCORED_ROWS = 2000
+"""Of the held-out set."""
 COLUMNS = ["data", "gamma", "rounds", "seed", "form", "regret", "asked", "asked_by_100", "asked_200_to_400", "distinct"]
 AT_ONCE = "at once"
 FORMS: dict[str, dict[str, Any]] = {
@@ -51,14 +57,80 @@ FORMS: dict[str, dict[str, Any]] = {
     "rate 1e-4": {"learning_rate": 1e-4},
     "all epochs": {"stop": None},
     "earlier start": {"start": "each", "schedule": "paper"},
+    "stop by columns": {},
+    "networks anew": {},
+    "new labels only": {},
+    "the authors' weights": {},
 }
 """The preset's form, and what older public versions do: they divide f2 by the round, learn from round 1 on, make fewer
 epochs, and teach f2 what both networks lack. Then what the strategy's own authors' code does, which teaches the
-announced class alone, after every answer, with a tenth of the rate; no early stop; and the start that the preset had
-before."""
+announced class alone, after every answer, with a tenth of the rate; no early stop; the start that the preset had
+before; and what has no option, but a function in `CHANGES`."""
 WIDTH, BATCH = 100, 64
 SHAPES = {"MNIST": (10, 784), "covertype": (7, 98), "Magic": (2, 10)}
 """Classes and features."""
+
+
+def stop_by_columns(strategy: INeural) -> None:
+    """Divide the sum of an epoch's batch objectives by the input's length, as the released NeuralCBP does."""
+    network = strategy.network
+    length = len(network.f1.blocks) * network.n_features
+
+    def train(rng: np.random.Generator) -> None:
+        network.training.fit(network.f1, network.memory["x"], network.memory["target"], rng, divisor=length)
+        network.training.fit(network.f2, network.memory["both"], network.memory["residual"], rng, divisor=2 * length)
+        network._products = None
+
+    network.train = train  # type: ignore[method-assign]
+
+
+def networks_anew(strategy: INeural) -> None:
+    """Begin each update from the initial weights, as an older public version of Margin does."""
+    network, train = strategy.network, strategy.network.train
+    first = [{name: value.clone() for name, value in net.state_dict().items()} for net in (network.f1, network.f2)]
+
+    def train_anew(rng: np.random.Generator) -> None:
+        network.f1.load_state_dict(first[0])
+        network.f2.load_state_dict(first[1])
+        train(rng)
+
+    network.train = train_anew  # type: ignore[method-assign]
+
+
+def new_labels_only(strategy: INeural) -> None:
+    """Update on the schedule only if a label came since: public versions that learn after each answer do so, too."""
+    network, train, learned = strategy.network, strategy.network.train, [0]
+
+    def train_on_new(rng: np.random.Generator) -> None:
+        if len(network.memory) > learned[0]:
+            learned[0] = len(network.memory)
+            train(rng)
+
+    network.train = train_on_new  # type: ignore[method-assign]
+
+
+def authors_weights(strategy: INeural) -> None:
+    """The initial weights of the released code's runs 0 to 24: whole first layers, drawn in its order by their seed."""
+    network, seed = strategy.network, strategy.seed % 25
+    blocks, size = len(network.f1.blocks), network.n_features
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        for net, dense in ((network.f1, 0), (network.f2, blocks * size)):
+            first, head = nn.Linear(dense + blocks * size, WIDTH), nn.Linear(WIDTH, 1)
+            parts = torch.split(first.weight, [dense, *[size] * blocks], 1)
+            for here, part in zip(net.side_by_side, parts, strict=True):
+                here.copy_(part)
+            net.bias.copy_(first.bias)
+            net.head.load_state_dict(head.state_dict())
+
+
+CHANGES: dict[str, Callable[[INeural], None]] = {
+    "stop by columns": stop_by_columns,
+    "networks anew": networks_anew,
+    "new labels only": new_labels_only,
+    "the authors' weights": authors_weights,
+}
+"""Forms that no option has, made of a new strategy."""
 
 
 def operations(n_classes: int, n_features: int) -> dict[str, float]:
@@ -103,26 +175,34 @@ def play_missing(chosen: argparse.Namespace) -> None:
     """Add a line for each run that the file lacks: its outcome, questions by round, how many first labels differ."""
     if not RUNS.exists():
         RUNS.write_text(",".join(COLUMNS) + "\n")
+    if not SCORES.exists():
+        SCORES.write_text(",".join([*COLUMNS[:5], "labels", "f1"]) + "\n")
     known = set(pd.read_csv(RUNS)[COLUMNS[:5]].itertuples(index=False, name=None))
     data = load(chosen.data, "paper")
     order: Literal["drawn", "sorted"] = "drawn" if chosen.data in TABLES_OF_NUMBERS else "sorted"
-    todo = itertools.product([chosen.data], [chosen.gamma], [chosen.rounds], range(chosen.seeds), chosen.form)
-    if chosen.silent:
-        stopped = silent(chosen.rounds)
-        todo = (key for key in todo if key in stopped)
-    for key in begun_within(chosen.minutes, (key for key in todo if key not in known)):
+    forms = itertools.product([chosen.data], [chosen.gamma], [chosen.rounds], range(chosen.seeds), chosen.form)
+    stopped = silent(chosen.rounds)
+    todo = (key for key in forms if key not in known and (key in stopped or not chosen.silent))
+    for key in begun_within(chosen.minutes, todo):
         seed, options = key[3], dict(FORMS[key[4]])
         if options.get("wait") == AT_ONCE:
             options["wait"] = -data.n_classes
         source, game = stream(data, seed, chosen.rounds, class_order=order), sp.label_efficient(data.n_classes)
         strategy = INeural(game, data.n_features, gamma=chosen.gamma, seed=seed, **options)
-        played = list(sp.play(strategy, game, zip(source.X, source.y, strict=True)))
+        if key[4] in CHANGES:
+            CHANGES[key[4]](strategy)
+        scores, played = HeldOutScores(strategy, source, SCORED_ROWS), []
+        for one in sp.play(strategy, game, zip(source.X, source.y, strict=True)):
+            played.append(one)
+            scores.look(one.t)
         asked = np.array([one.action == strategy.expert for one in played])
         distinct = len(set(source.y[asked][:3].tolist()))
         regret = sum(one.cost for one in played)
         counts = [asked.sum(), asked[:100].sum(), asked[200:400].sum()]
         with RUNS.open("a") as file:
             file.write(",".join(map(str, [*key, regret, *counts, distinct])) + "\n")
+        with SCORES.open("a") as file:
+            file.writelines(f"{','.join(map(str, key))},{labels},{f1:.4f}\n" for labels, _, f1 in scores.measured)
 
 
 def silent(rounds: int) -> set[tuple[Any, ...]]:

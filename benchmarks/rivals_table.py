@@ -6,6 +6,7 @@ authors' own runs, which must be at hand (see `sparingly.experiments.reports.pap
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,18 @@ SHUFFLES = 100
 """Of the runs of each row, to see what chance does."""
 INEURAL = {6: "IneurAL (official)", 3: "IneurAL (less exploration)"}
 """How the tables call INeural, by gamma."""
+FIRST_LABELS = 3
+"""Of INeural, before its first update."""
+PAPER_LABELS = (10, 25, 50, 100, 150, 250)
+PAPER_SCORES = {
+    6: ((0.3925, 0.0570), (0.4422, 0.0293), (0.4309, 0.0447), (0.3119, 0.0799), (0.4161, 0.0812), (0.5082, 0.0442)),
+    3: ((0.3643, 0.0491), (0.4074, 0.0346), (0.3197, 0.0792), (0.3136, 0.0621), (0.4048, 0.0648), (0.5377, 0.0396)),
+}
+"""F1 of INeural on covertype at so many labels, by gamma: mean and half the width of its 99 % interval, from the figure
+in the notebook of the runs behind the tables that the authors published with their code."""
+WIDTH_99 = 2.575
+FEWEST = 3
+"""So many runs at least are behind a mean that is shown."""
 TWO_CLASSES = ("mnist_binary", "magic_telescope", "adult")
 """The data sets of Q1."""
 SUMMARY = Path("docs/results/summary")
@@ -110,6 +123,21 @@ def paper_rows() -> list[Printed]:
     return [row for row in printed() if not row.table.endswith("_app") or row.strategy.startswith("Neuronal")]
 
 
+def single_runs(runs: Any, theirs: Any) -> list[str]:
+    """Rows of one run, which no test can reject: it beside the least, the mean and the most of the authors' runs."""
+    names = ["table", "data set", "strategy", "regret", "paper's regret", "questions", "paper's questions"]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    samples = dict(iter(theirs.groupby(["table", "dataset", "strategy"])))
+    for key, ours in runs.groupby(["table", "dataset", "label"], sort=False):
+        if len(ours) == 1 and key in samples:
+            cells = [*key]
+            for here, there in (("regret", "regret"), ("queries", "questions")):
+                known = samples[key][there]
+                cells += [f"{ours[here].iloc[0]:.0f}", f"{known.min():.0f} to {known.max():.0f}, {known.mean():.0f}"]
+            lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return lines if len(lines) > 2 else ["There is none so far."]
+
+
 def collapses(runs: Any) -> list[str]:
     """Rows where some of our runs stopped asking: the regret of those, and of the others."""
     lines = [
@@ -140,25 +168,65 @@ def first_rounds(theirs: Any) -> list[str]:
     """INeural's forms in the first rounds of covertype, and how many stop asking, beside the authors' whole runs.
 
     A run that asks more than `STOPPED` times in its first rounds has not stopped; where the others were played to the
-    end it is known of all how many stopped.
+    end it is known of all how many stopped. Runs whose first three labels are equal are counted apart.
     """
-    names = ["gamma", "form", "seeds", "asked by round 100", "nothing in rounds 200 to 400", "stopped in the end"]
-    names += ["paper's stopped", "p"]
+    names = ["gamma", "form", "seeds", "asked by round 100", "three equal labels: silent", "others: silent"]
+    names += ["others: stopped in the end", "paper's others: stopped", "p"]
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     runs = pd.read_csv(ineural.RUNS)
     runs = runs[runs["data"] == "covertype"]
     for (gamma, form), part in runs[runs["rounds"] == FIRST].groupby(["gamma", "form"]):
-        other = theirs[(theirs["dataset"] == "covertype") & (theirs["strategy"] == INEURAL[gamma])]["questions"]
         whole = runs[(runs["rounds"] == WHOLE) & (runs["gamma"] == gamma) & (runs["form"] == form)]
-        few = part[part["asked"] <= STOPPED]
-        silent, stopped = int((part["asked_200_to_400"] == 0).sum()), int((other <= STOPPED).sum())
-        ended, told = silent, "-"
+        alike = (part["distinct"] == 1) & (part["asked"] >= FIRST_LABELS)
+        equal, others = part[alike], part[~alike]
+        silent = [int((some["asked_200_to_400"] == 0).sum()) for some in (equal, others)]
+        few = others[others["asked"] <= STOPPED]
+        ended, told = silent[1], "-"
         if set(few["seed"]) <= set(whole["seed"]):
             ended = int((whole[whole["seed"].isin(few["seed"])]["asked"] <= STOPPED).sum())
-            told = f"{ended} of {len(part)}"
-        p = fisher_exact([[ended, len(part) - ended], [stopped, len(other) - stopped]]).pvalue
-        cells = [gamma, form, len(part), shown(summarise(part["asked_by_100"])), f"{silent} of {len(part)}", told]
-        lines.append("| " + " | ".join(map(str, [*cells, f"{stopped} of {len(other)}", f"{p:.2g}"])) + " |")
+            told = str(ended)
+        stopped, asking = unequal(theirs, gamma)
+        p = fisher_exact([[ended, len(others) - ended], [stopped, asking]]).pvalue
+        cells = [gamma, form, len(part), shown(summarise(part["asked_by_100"]))]
+        cells += [f"{silent[0]} of {len(equal)}", f"{silent[1]} of {len(others)}", told]
+        cells += [f"{stopped} of {stopped + asking}", f"{p:.2g}"]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return lines
+
+
+def unequal(theirs: Any, gamma: int) -> tuple[int, int]:
+    """The authors' runs of INeural on covertype that do not end with three questions: stopped, and still asking.
+
+    With three questions end those whose first three labels, all there are before the first update, are equal.
+    """
+    questions = theirs[(theirs["dataset"] == "covertype") & (theirs["strategy"] == INEURAL[gamma])]["questions"]
+    others = questions[questions != FIRST_LABELS]
+    return int((others <= STOPPED).sum()), int((others > STOPPED).sum())
+
+
+def scores_by_labels() -> list[str]:
+    """F1 on the held-out rows by number of labels, of INeural's forms on covertype and of the authors' runs.
+
+    The last column is the largest distance, in joint standard errors.
+    """
+    names = ["gamma", "runs", *(f"{labels} labels" for labels in PAPER_LABELS), "farthest"]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    scores = pd.read_csv(ineural.SCORES)
+    scores = scores[(scores["data"] == "covertype") & (scores["rounds"] == FIRST)]
+    for gamma, known in PAPER_SCORES.items():
+        told = [f"{mean:.3f} ± {half / WIDTH_99:.3f}" for mean, half in known]
+        lines.append("| " + " | ".join([str(gamma), "the paper's", *told, "-"]) + " |")
+        for form, part in scores[scores["gamma"] == gamma].groupby("form"):
+            values = [part[part["labels"] == labels]["f1"] for labels in PAPER_LABELS]
+            here = [summarise(some) if len(some) >= FEWEST else None for some in values]
+            apart = [
+                (one.mean - mean) / math.hypot(one.error, half / WIDTH_99)
+                for one, (mean, half) in zip(here, known, strict=True)
+                if one is not None
+            ]
+            if apart:
+                cells = [f"{one.mean:.3f} ± {one.error:.3f}" if one else "-" for one in here]
+                lines.append("| " + " | ".join([str(gamma), form, *cells, f"{max(apart, key=abs):+.1f}"]) + " |")
     return lines
 
 
@@ -206,9 +274,11 @@ def study() -> None:
         ("rows", table(runs, rows)),
         ("agreement", agreement(runs, rows)),
         ("chance", by_chance(runs, theirs, tables)),
+        ("single runs", single_runs(runs, theirs)),
         ("stopped", collapses(runs)),
         ("still asking", still_asking(runs, theirs)),
         ("first rounds", first_rounds(theirs)),
+        ("scores", scores_by_labels()),
         ("older form", older_ineural(theirs)),
     ):
         head, _, rest = text.partition(f"<!-- {mark} -->\n")

@@ -71,11 +71,6 @@ class EENet:
         f2 = build("mlp", (self.embedding.size,), n_outputs, seed=self._seed + 1, **self._sizes)
         self.f2 = f2.to(self.device)
 
-    @property
-    def count_size(self) -> int:
-        """Coordinates of the embedding that the counts need."""
-        return len(self.embedding.repeats)
-
     def exploit(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """f1's estimates `[block, outputs]` and the compact embeddings `[block, compact]`."""
         return self.embedding(X.to(self.device))

@@ -39,7 +39,7 @@ class PseudoCounts:
         """Grows when the base changes, so that products with an older base are recognised."""
         self.refresh = refresh or max(1000, size)
         self._recent = Memory(device)
-        self._settled = Memory(device)
+        self._consolidated = Memory(device)
         self._base: Tensor | None = None
         self._since_refresh = Memory(device)
         self._gram: Tensor | None = None
@@ -50,9 +50,9 @@ class PseudoCounts:
         if self._base is not None:
             return (rows @ self._base)[: len(Phi)]
         products = rows / self.penalty
-        if len(self._settled):
-            settled = self._settled["direction"]
-            products -= (rows @ settled.T) @ settled
+        if len(self._consolidated):
+            consolidated = self._consolidated["direction"]
+            products -= (rows @ consolidated.T) @ consolidated
         return products[: len(Phi)]
 
     def solve(self, phi: Tensor, against_base: Tensor | None = None) -> Tensor:
@@ -79,7 +79,7 @@ class PseudoCounts:
         if len(Phi):
             self._since_refresh.extend(phi=Phi)
             self._recent.clear()
-            self._settled.clear()
+            self._consolidated.clear()
             self._invert()
             self.version += 1
 
@@ -88,13 +88,13 @@ class PseudoCounts:
         if len(self._recent) < self.worth_consolidating:
             return
         recent = self._recent["direction"]
-        if self._base is None and len(self._settled) + len(recent) > self.size // 2:
+        if self._base is None and len(self._consolidated) + len(recent) > self.size // 2:
             self._base = torch.eye(self.size, device=self.device, dtype=recent.dtype) / self.penalty
-            if len(self._settled):
-                self._base.addmm_(self._settled["direction"].T, self._settled["direction"], alpha=-1)
-            self._settled.clear()
+            if len(self._consolidated):
+                self._base.addmm_(self._consolidated["direction"].T, self._consolidated["direction"], alpha=-1)
+            self._consolidated.clear()
         if self._base is None:
-            self._settled.extend(direction=recent)
+            self._consolidated.extend(direction=recent)
         else:
             self._base.addmm_(recent.T, recent, alpha=-1)
         self._recent.clear()
@@ -111,7 +111,7 @@ class PseudoCounts:
         self._base = torch.cholesky_inverse(torch.linalg.cholesky(self._gram.double())).to(phi.dtype)
 
     def state_dict(self) -> dict[str, Any]:
-        memories = {"recent": self._recent, "settled": self._settled, "since_refresh": self._since_refresh}
+        memories = {"recent": self._recent, "settled": self._consolidated, "since_refresh": self._since_refresh}
         return {name: memory.state_dict() for name, memory in memories.items()} | {
             "base": self._base,
             "gram": self._gram,
@@ -122,8 +122,9 @@ class PseudoCounts:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         if state["size"] != self.size:
             raise ValueError(f"counts have {state['size']} coordinates, not {self.size}")
-        for name in ("recent", "settled", "since_refresh"):
-            getattr(self, f"_{name}").load_state_dict(state[name])
+        self._recent.load_state_dict(state["recent"])
+        self._consolidated.load_state_dict(state["settled"])
+        self._since_refresh.load_state_dict(state["since_refresh"])
         self._base, self._gram = (
             None if matrix is None else matrix.to(self.device) for matrix in (state["base"], state["gram"])
         )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from benchmarks import ineural, rivals_table
 
+from sparingly import label_efficient
 from sparingly.experiments.reports.paper_runs import beside_the_paper, draw_all_beside, paper_runs
 from sparingly.experiments.runs.experiment_settings import SettingsError
+from sparingly.strategies.published.selective_sampling.ineural import INeural
 
 
 @pytest.fixture
@@ -59,6 +62,15 @@ def test_a_row_that_is_elsewhere_does_not_agree(tmp_path, runs):
     ]
 
 
+def test_a_single_run_stands_beside_the_range_of_theirs(tmp_path, runs):
+    theirs = paper_runs(file_of(tmp_path, runs))
+    alone = runs[(runs["label"] == "Neuronal (official)") & (runs["table"] == "Q1_app")].head(1)
+    (line,) = rivals_table.single_runs(pd.concat([runs[runs["table"] == "Q1"], alone]), theirs)[2:]
+    known = theirs[theirs["table"] == "Q1_app"]["regret"]
+    regret = f"{alone['regret'].iloc[0]:.0f} | {known.min():.0f} to {known.max():.0f}, {known.mean():.0f}"
+    assert line == f"| Q1_app | adult | Neuronal (official) | {regret} | 100 | 100 to 100, 100 |"
+
+
 def test_chance_alone_makes_few_rows_differ(tmp_path, runs, monkeypatch):
     monkeypatch.setattr(rivals_table, "SHUFFLES", 20)
     apart = paper_runs(file_of(tmp_path, runs, shift=60.0))
@@ -73,6 +85,46 @@ def test_only_runs_that_asked_nothing_are_played_to_the_end(tmp_path, monkeypatc
     lines = ["covertype,3,400,0,released,9,9,9,0,2", "covertype,3,400,1,released,9,9,9,7,2"]
     ineural.RUNS.write_text("\n".join([",".join(ineural.COLUMNS), *lines, ""]))
     assert ineural.silent(10_000) == {("covertype", 3, 10_000, 0, "released")}
+
+
+def test_runs_with_three_equal_first_labels_are_counted_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(ineural, "RUNS", tmp_path / "runs.csv")
+    lines = ["covertype,3,400,0,released,9,3,3,0,1", "covertype,3,400,1,released,9,9,9,0,2"]
+    lines += ["covertype,3,400,2,released,9,90,30,40,3", "covertype,3,10000,1,released,9,30,9,0,2"]
+    ineural.RUNS.write_text("\n".join([",".join(ineural.COLUMNS), *lines, ""]))
+    questions = [3, 15, 5000, 6000]
+    theirs = pd.DataFrame({"dataset": "covertype", "strategy": rivals_table.INEURAL[3], "questions": questions})
+    assert rivals_table.unequal(theirs, 3) == (1, 2)
+    (line,) = rivals_table.first_rounds(theirs)[2:]
+    assert line == "| 3 | released | 3 | 14 ± 8 | 1 of 1 | 1 of 2 | 0 | 1 of 3 | 1 |"
+
+
+def test_scores_stand_beside_the_authors_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(ineural, "SCORES", tmp_path / "scores.csv")
+    rows = [f"covertype,6,400,{s},released,{n},{0.4 + s / 10}" for s in range(3) for n in rivals_table.PAPER_LABELS]
+    ineural.SCORES.write_text("\n".join(["data,gamma,rounds,seed,form,labels,f1", *rows, ""]))
+    lines = [line for line in rivals_table.scores_by_labels() if line.startswith("| 6 |")]
+    assert lines[0].startswith("| 6 | the paper's | 0.393 ± 0.022 |")
+    assert lines[1].startswith("| 6 | released | 0.500 ± 0.058 |")
+
+
+@pytest.mark.parametrize("form", list(ineural.CHANGES))
+def test_a_form_without_an_option_changes_what_it_says(form):
+    strategy = INeural(label_efficient(2), 3, seed=27)
+    network, rng = strategy.network, np.random.default_rng(0)
+    before = {name: value.clone() for name, value in network.f1.state_dict().items()}
+    ineural.CHANGES[form](strategy)
+    if form == "the authors' weights":
+        torch.manual_seed(2)
+        assert torch.equal(torch.cat(list(network.f1.blocks), 1), torch.nn.Linear(6, 100).weight)
+        return
+    network.remember(torch.ones(3), 0, 1.0, 0.5, torch.ones(100))
+    network.train(rng)
+    once = torch.cat([value.flatten() for value in network.f1.state_dict().values()])
+    network.train(rng)
+    twice = torch.cat([value.flatten() for value in network.f1.state_dict().values()])
+    assert not torch.equal(once, torch.cat([value.flatten() for value in before.values()]))
+    assert torch.equal(once, twice) == (form in ("networks anew", "new labels only"))
 
 
 def test_boxes_are_drawn_for_each_table(tmp_path, runs):

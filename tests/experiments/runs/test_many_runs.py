@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -93,17 +92,18 @@ def test_killed_and_resumed_every_run_is_there_once(study, results, tmp_path, en
     study = study.model_copy(update={"seeds": 4})
     whole = Results(tmp_path / "whole").open()
     run_all(study.runs(), whole, local(1))
-    script = "from tests_study import *\nrun_all(study.runs(), results, local(2))\n"
-    process = _process(script, study, results, environment)
+    folder = _write_study(study, results).parent
+    words = f"import sys\nsys.path.insert(0, {str(folder)!r})\nfrom tests_study import *\n"
+    typed, process = _forked(f"{words}run_all(study.runs(), results, local(2))\n", [], tmp_path, environment)
     _wait_for(lambda: 1 <= len(list((results.folder / "runs").glob("*.parquet"))) < 12)
-    workers = [child for child in psutil.Process(process.pid).children() if "LokyProcess" in str(child.cmdline())]
-    process.send_signal(signal.SIGKILL)
-    assert process.wait(60) == -signal.SIGKILL
+    workers = [child for child in psutil.Process(process).children() if "LokyProcess" in str(child.cmdline())]
+    os.kill(process, signal.SIGKILL)
+    typed.wait(60)
     kept = contents(results)
     assert 0 < len(kept) < 12
     _wait_for(lambda: not any(_alive(worker) for worker in workers), 60)
     (results.folder / "runs" / ".half.parquet.1.part").write_bytes(b"half a file of a process that was killed")
-    tally = run_all(study.runs(), results, local(2))
+    tally = run_all(study.runs(), results, local(1))
     assert (tally.already, tally.done) == (len(kept), 12 - len(kept))
     assert contents(results) == contents(whole)
 
@@ -114,15 +114,12 @@ def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(environment, tmp_
         "from sparingly.commands.main import main\nmain()\n"
     )
     words = "run --data phishing --strategy always_ask,epochs=2 --strategy never_ask --seeds 40 --horizon 300"
-    command = [sys.executable, "-c", script, *words.split()]
-    process = subprocess.Popen(
-        command, env=environment, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+    typed, process = _forked(script, words.split(), tmp_path, environment)
     results = Results(tmp_path / "results")
     _wait_for(lambda: any((results.folder / "runs").glob("*.parquet")))
-    process.send_signal(signal.SIGINT)
-    told = process.communicate(timeout=60)[1].decode()
-    assert process.returncode == 130
+    os.kill(process, signal.SIGINT)
+    told = typed.communicate(timeout=60)[1].decode()
+    assert typed.returncode == 130
     assert told.splitlines()[-1] == "sparingly: interrupted; what is done is kept, the same command goes on"
     assert 0 < len(contents(results)) < 80
 
@@ -173,11 +170,15 @@ def _write_study(study, results) -> Path:
     return module
 
 
-def _process(script: str, study, results, environment) -> subprocess.Popen[bytes]:
-    """A runner in a process of its own."""
-    path = os.pathsep.join([environment["PYTHONPATH"], str(_write_study(study, results).parent)])
-    command = [sys.executable, "-c", script]
-    return subprocess.Popen(command, env=environment | {"PYTHONPATH": path}, stderr=subprocess.PIPE)
+def _forked(script: str, words: list[str], folder: Path, environment) -> tuple[subprocess.Popen[bytes], int]:
+    """A program in a process of its own, as whoever typed it sees it, and the id of the process."""
+    number = folder / "process"
+    command = [*fork_server.python(folder), f"import os\nopen({str(number)!r}, 'w').write(str(os.getpid()))\n{script}"]
+    typed = subprocess.Popen(
+        [*command, *words], env=environment, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    _wait_for(lambda: number.exists() and number.read_text())
+    return typed, int(number.read_text())
 
 
 def _wait_for(condition, seconds: float = 120) -> None:

@@ -132,7 +132,7 @@ def test_symbols_that_never_come_leave_the_widths_wide():
     strategy = CBP(sp.label_efficient(2), 1)
     for _ in range(500):
         strategy.decide(strategy.assess([[0.0]]), 0)
-    assert strategy.counts.plays[0] == pytest.approx(strategy.bounds.rate(500), abs=1)
+    assert strategy.counts.play_counts[0] == pytest.approx(strategy.bounds.rate(500), abs=1)
     assert strategy.n_labels == 0
 
 

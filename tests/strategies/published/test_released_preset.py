@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from benchmarks import faithful
 
 import sparingly as sp
@@ -100,6 +101,16 @@ def test_a_strategy_may_learn_after_every_answer_and_only_then(name: str) -> Non
             seen.append((t, strategy.generation - before))
     assert {gained for t, gained in seen if t > 5} == {1}
     assert {gained for t, gained in seen if t < 5} <= {0}
+
+
+@pytest.mark.parametrize("name", ["neuronal", "ineural"])
+def test_without_a_stop_every_epoch_is_made(name: str) -> None:
+    made = []
+    for stop in (1e-3, None):
+        strategy = registered()[name](sp.label_efficient(2), 3, width=4, epochs=7, seed=0, stop=stop)
+        training, module = strategy.network.training, torch.nn.Linear(1, 1)
+        made.append(training.fit(module, torch.zeros(4, 1), module(torch.zeros(4, 1)).detach(), strategy.rng))
+    assert made == [1, 7]
 
 
 @pytest.mark.parametrize("name", ["ineural", "neur_al"])

@@ -109,10 +109,10 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """
     order = sorted((p, name) for name, p in p_values.items() if not np.isnan(p))
     corrected: dict[str, float] = {}
-    floor = 0.0
+    largest = 0.0
     for place, (p, name) in enumerate(order):
-        floor = max(floor, min(1.0, p * (len(order) - place)))
-        corrected[name] = floor
+        largest = max(largest, min(1.0, p * (len(order) - place)))
+        corrected[name] = largest
     return {name: corrected.get(name, float("nan")) for name in p_values}
 
 

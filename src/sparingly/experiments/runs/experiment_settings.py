@@ -70,7 +70,7 @@ class Task(PlainSettings):
     text, encoder
         Columns of a file that are texts, whatever they look like, and the text encoder.
     separator, quote, decimal, encoding, missing
-        How a CSV file is written, where that should not be found out, and words in it that stand for a gap.
+        How a CSV file is written, where that should not be found out, and words in it that stand for a missing value.
     unlabelled
         Rows of a file without a label: `drop` leaves them out, `keep` scales the features by them, too.
     order

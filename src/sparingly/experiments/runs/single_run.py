@@ -117,7 +117,7 @@ def make_strategy(run: Run, game: Any, source: Stream) -> Any:
     shape, options = source.dataset.shape, dict(run.player.options)
     if run.task.horizon_known and "horizon" in inspect.signature(kind).parameters:
         options.setdefault("horizon", len(source))
-    if "class_vectors" in inspect.signature(kind).parameters and not run.task.expert:
+    if "class_vectors" in inspect.signature(kind).parameters:
         options.setdefault("class_vectors", _class_vectors(source.dataset, run.task))
     try:
         return kind(game, shape[0] if len(shape) == 1 else shape, seed=run.seed, **options)
@@ -131,11 +131,10 @@ def _class_vectors(dataset: Dataset, task: Task) -> Any:
     if not is_text or task.class_order == "drawn":
         return None
     from sparingly.encoders import text_encoder
-    from sparingly.strategies.sparing.class_names import spoken
+    from sparingly.strategies.sparing.class_names import encoded_names
 
-    encoder = text_encoder(task.encoder)
-    names = [spoken(str(name)) for name in dataset.classes]
-    return encoder(names) if dataset.shape == (encoder.width,) else None
+    names = encoded_names(list(map(str, dataset.classes)), text_encoder(task.encoder), dataset.shape)
+    return names if dataset.shape == names.shape[1:] else None
 
 
 def find_strategy(name: str, code_hash: str | None = None) -> Any:
