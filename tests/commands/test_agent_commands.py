@@ -18,6 +18,7 @@ import pytest
 import sparingly as sp
 from sparingly.commands.main import main
 from sparingly.live.service.service import Service
+from tests import fork_server
 
 COMMAND = "from sparingly.commands.main import main; main()"
 
@@ -159,8 +160,9 @@ def test_answering_by_keypress_in_a_terminal(path: Path) -> None:
 def test_questions_and_stats_beside_the_process_that_has_the_file(path: Path) -> None:
     with sp.Agent(["cat", "dog"], 2, path=path, strategy="always_ask") as agent:
         agent.observe([1, 2])
-        code = [sys.executable, "-c", COMMAND, "agent", "stats", str(path)]
-        done = subprocess.run(code, capture_output=True, text=True, check=False)
+        fork_server.install(path.with_name("sparingly"))
+        words = [str(path.with_name("sparingly")), "agent", "stats", str(path)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert "1 observations, 1 questions" in done.stdout, done.stderr
 
 

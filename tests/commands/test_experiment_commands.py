@@ -14,6 +14,13 @@ from sparingly.experiments.runs.run_records import Results
 
 
 @pytest.fixture
+def no_figures(monkeypatch):
+    """Reports without the figures, which take longest: for tests that look at what is run, and not at the report."""
+    monkeypatch.setattr("sparingly.experiments.reports.report.draw_all", lambda digest: [])
+    monkeypatch.setattr("sparingly.experiments.reports.report.draw_costs_over_time", lambda *parts: b"")
+
+
+@pytest.fixture
 def tables(tmp_path):
     rows = [{"size": i % 7, "kind": "ab"[i % 2], "label": "no" if i % 3 else "yes"} for i in range(60)]
     pd.DataFrame(rows).to_csv(tmp_path / "good.csv", index=False)
@@ -149,6 +156,7 @@ def test_a_failure_is_told_and_leaves_exit_code_1(sparingly, tables):
     assert "--retry does them again" in told
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_a_changed_file_runs_anew_and_says_so(sparingly, tables):
     words = "run --data good.csv --target label --strategy mine.py:Mine --strategy never_ask --seeds 1 --workers 1"
     code = (

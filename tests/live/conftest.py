@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from starlette.testclient import TestClient
 
 import sparingly as sp
 from sparingly.live.service.service_limits import ServiceLimits
+from sparingly.live.training import trainer_pool, trainer_process
+from tests import fork_server
 from tests.live.postgres import Server
 from tests.live.served import Served
 
@@ -57,6 +60,18 @@ def make(path: Path, clock: Clock) -> Iterator[Callable[..., sp.Agent]]:
     yield build
     for agent in made:
         agent.close()
+
+
+@pytest.fixture
+def forked_trainers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainer processes without their seconds of start-up, where how they start and end is not what is tested."""
+    command = fork_server.python_module(tmp_path, trainer_process.__name__)
+
+    def start(most_bytes: int) -> subprocess.Popen[bytes]:
+        words = [*command, str(trainer_pool.NICE), str(most_bytes)]
+        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    monkeypatch.setattr(trainer_pool, "_start_process", start)
 
 
 @pytest.fixture(scope="session")

@@ -64,7 +64,9 @@ def run(
     quote: Annotated[str | None, typer.Option(help="Around cells of a CSV file; found out if not given.")] = None,
     decimal: Annotated[str | None, typer.Option(help="`.` or `,`, if it should not be found out.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Of a CSV file's characters: `utf-8`, `cp1252`, ...")] = None,
-    missing: Annotated[list[str] | None, typer.Option(help="A word in a CSV file that stands for a gap.")] = None,
+    missing: Annotated[
+        list[str] | None, typer.Option(help="A word in a CSV file that stands for a missing value.")
+    ] = None,
     unlabelled: Annotated[
         str | None, typer.Option(help="Rows without a label: `drop` (the default), or `keep` them to scale by.")
     ] = None,

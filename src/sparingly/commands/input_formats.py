@@ -60,7 +60,7 @@ def read_rows(
     """The observations of a stream.
 
     A JSON line is a list of features, an object of features by name, a text, or an object with "features", and perhaps
-    an id and a "payload". In CSV, what reads as a number is one, and nothing at all is a gap.
+    an id and a "payload". In CSV, what reads as a number is one, and an empty cell is a missing value.
 
     >>> [row.features for row in read_rows(["a,b,id\\n", "1,2,first\\n"])]
     [{'a': 1.0, 'b': 2.0}]
@@ -193,7 +193,7 @@ def _is_json_text(line: str) -> bool:
 
 
 def _cell(value: str) -> float | str | None:
-    """A number, a word or a gap.
+    """A number, a word, or None for a missing value.
 
     >>> _cell("2"), _cell("clerk"), _cell(" "), _cell("007")
     (2.0, 'clerk', None, '007')

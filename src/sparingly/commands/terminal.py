@@ -69,7 +69,7 @@ def _show(console: Console, question: Question, keys: dict[str, Label], names: S
 
 
 def _show_fields(console: Console, fields: Mapping[str, Any]) -> None:
-    """All fields with their names; a gap is shown as one."""
+    """All fields with their names, missing values too."""
     table = Table(show_header=False, box=None)
     for name, value in fields.items():
         table.add_row(escape(str(name)), "[dim]missing[/]" if value is None else escape(str(value)))

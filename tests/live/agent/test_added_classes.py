@@ -152,6 +152,7 @@ def test_a_refused_answer_adds_no_class(make, clock) -> None:
     agent.answer(question.id, "dog", new_class=True)  # known already: an answer like any other
 
 
+@pytest.mark.usefixtures("forked_trainers")
 def test_training_in_the_background_grows_too(make, path) -> None:
     agent = make(strategy="sparing", options={"width": 16}, training="background")
     live(agent, 0, 60)

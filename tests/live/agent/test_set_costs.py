@@ -68,6 +68,7 @@ def test_an_agent_is_the_same_by_its_first_costs_and_by_its_last(make):
         make(strategy="sparing", costs="0 5; 1 0")
 
 
+@pytest.mark.usefixtures("forked_trainers")
 def test_a_running_background_agent_takes_them_too(make):
     agent = taught(make, query_cost=20.0, training="background")
     agent.set_costs([{"announced": "cat", "true": "dog", "cost": 9}])

@@ -118,6 +118,7 @@ def test_texts_can_be_taught(make: Make) -> None:
     assert agent.observe("win a prize").prediction == "dog"
 
 
+@pytest.mark.usefixtures("forked_trainers")
 def test_an_agent_that_trains_in_the_background_learns_them_too(make: Make) -> None:
     agent = make(strategy=None, training="background")
     agent.teach(KNOWN, LABELS)

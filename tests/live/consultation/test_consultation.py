@@ -359,6 +359,7 @@ def test_a_class_that_is_added_while_calls_are_under_way(tmp_path):
     again.close()
 
 
+@pytest.mark.usefixtures("forked_trainers")
 def test_a_background_agent_has_experts_too(tmp_path):
     X, y, said = stream(30)
     agent = make(

@@ -81,6 +81,7 @@ print(sp.load_model({str(path.with_name("model"))!r}).predict([[3.0, 0, 0], [-3.
     assert done.stdout == "['dog', 'cat']\n", done.stderr
 
 
+@pytest.mark.usefixtures("forked_trainers")
 def test_an_agent_that_trains_in_the_background_exports_what_it_decides_with(make: Make, path: Path) -> None:
     agent = make(strategy="entropy", options=QUICK, training="background")
     agent.observe([1, 2, 3])

@@ -28,12 +28,24 @@ def press(page: Page, key: str) -> None:
     page.keyboard.press(key)
 
 
-def eventually(page: Page, holds, seconds=15) -> None:
+def eventually(page: Page, holds, seconds=15, pause=50) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline
-        page.wait_for_timeout(50)
+        page.wait_for_timeout(pause)
+
+
+def press_until(page: Page, key: str, holds) -> None:
+    """Press a key, again if it was dropped: news of the agent may make the page busy between a look and the key."""
+
+    def pressed() -> bool:
+        done = holds()
+        if not done:
+            press(page, key)
+        return done
+
+    eventually(page, pressed, pause=1000)
 
 
 def violations(page: Page) -> list[tuple[str, str, str]]:

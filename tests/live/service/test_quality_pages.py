@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("playwright")
 from playwright.sync_api import expect
 
-from tests.live.service.browsing import SIZES, eventually, needs_browser, press, violations
+from tests.live.service.browsing import SIZES, eventually, needs_browser, press, press_until, violations
 
 pytestmark = needs_browser
 SHOTS = os.environ.get("SPARINGLY_SHOTS")
@@ -68,8 +68,7 @@ def test_a_second_opinion_is_taken_back_like_any_answer(team, people):
     expect(ben.locator("#idle")).to_be_visible()
     press(ben, "u")
     expect(ben.locator("#shown")).to_have_text("a grey animal")
-    press(ben, "1")
-    eventually(ben, lambda: team.agent.stats().second_opinions == 1)
+    press_until(ben, "1", lambda: team.agent.stats().second_opinions == 1)
     assert team.agent.team.disagreements() == []
     assert team.agent.ticket("one").expert == "Ada"
 

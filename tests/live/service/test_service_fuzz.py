@@ -152,11 +152,12 @@ def replaced(value, path, odd):
 
 
 @pytest.mark.parametrize("route", BODIES)
-def test_an_odd_value_anywhere_in_a_body(send, route):
-    body = json.loads(BODIES[route])
+def test_an_odd_value_anywhere_in_a_body(request, send, route):
+    """Every odd value at the outer places; a third of them further in, and on the second database, by turns."""
+    body, again = json.loads(BODIES[route]), "postgresql" in request.node.name
     statuses = set()
     for number, path in enumerate(places(body)):
-        for odd in ODD[number % 3 :: 3] if len(path) > 1 else ODD:
+        for odd in ODD[number % 3 :: 3] if again or len(path) > 1 else ODD:
             statuses.add(send(route, replaced(body, path, odd).encode()))
     assert statuses & {404, 422}
 

@@ -19,7 +19,7 @@ def test_a_text_is_features_and_payload_in_one(ask):
     assert (described["encoder"], described["fields"]) == ("hashing", {"text": "text"})
     for body, said in (
         ({"text": ""}, "the text is empty"),
-        ({"text": "both", "features": [1]}, "give features or a text"),
+        ({"text": "both", "features": [1]}, "the body: give features or a text"),
         ({}, "give features or a text"),
         ({"features": [1, 2]}, "a row has 2 values, not 1"),
     ):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from sparingly.live.store.integrity_check import check
 from sparingly.live.store.migrations import VERSION, write_meta
 from sparingly.live.store.store import Store
 from sparingly.live.store.tables import MIGRATIONS
+from tests import fork_server
 from tests.live.conftest import QUICK
 from tests.live.postgres import Server
 from tests.live.store.old_formats import back_to
@@ -32,10 +32,11 @@ SETTINGS = {
 }
 
 OTHER = """
-import sys, time
+import os, sys
 import numpy as np
 import sparingly as sp
 
+print(os.getpid(), flush=True)
 url, first = sys.argv[1], int(sys.argv[2])
 agent = sp.Agent.open(url)
 for i in range(first, first + 100_000):
@@ -83,17 +84,20 @@ def test_the_first_observation_of_any_process_fixes_the_features(postgres: str) 
         two.observe({"b": 1, "a": 2})
 
 
-def test_the_learner_is_killed_and_the_other_takes_over(postgres: str) -> None:
+def test_the_learner_is_killed_and_the_other_takes_over(postgres: str, tmp_path: Path) -> None:
     sp.Agent(path=postgres, **SETTINGS).close()
     processes = [
-        subprocess.Popen([sys.executable, "-c", OTHER, postgres, str(first)], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [*fork_server.python(tmp_path), OTHER, postgres, str(first)], stdout=subprocess.PIPE, text=True
+        )
         for first in (0, 1_000_000)
     ]
     try:
+        numbers = [int(process.stdout.readline()) for process in processes if process.stdout is not None]
         roles = [_role(process, 10) for process in processes]
         assert sorted(roles) == [False, True], "exactly one learns"
         learner = roles.index(True)
-        os.kill(processes[learner].pid, signal.SIGKILL)
+        os.kill(numbers[learner], signal.SIGKILL)
         killed = time.monotonic()
         while not _role(processes[1 - learner], 1):
             assert time.monotonic() - killed < 10, "nobody took over"

@@ -74,6 +74,7 @@ def test_a_held_ticket_can_be_answered_withdrawn_and_erased_but_not_skipped(make
     assert [(entry.status, entry.prediction is None) for entry in agent.history()][2:] == [("announced", False)] * 2
 
 
+@pytest.mark.usefixtures("forked_trainers")
 def test_a_background_agent_holds_until_its_trainer_has_a_model(make):
     agent = make(**SPARING, hold=True, training="background", clock=__import__("time").time)
     X = stream(400, seed=3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ import sparingly as sp
 from sparingly.live.training.background import BackgroundDecider
 from sparingly.live.training.learner import Learner
 from sparingly.live.training.trainer_process import SNAPSHOT, TrainerRecord
+from tests import fork_server
 
 Make = Callable[..., sp.Agent]
 SLOW = {"epochs": 400, "width": 64, "schedule": "every 20", "stop": None}
@@ -103,19 +103,19 @@ def test_a_trainer_that_dies_is_replaced(make: Make) -> None:
 
 def test_the_trainer_ends_with_its_agent(path: Path) -> None:
     code = f"""
-import sparingly as sp, time
+import os, sparingly as sp, time
 agent = sp.Agent(["cat", "dog"], 3, path={str(path)!r}, strategy="neural_cbp", training="background")
 agent.observe([1, 2, 3])
 while agent._runtime._decider.enrolment.process is None:
     time.sleep(0.01)
-print(agent._runtime._decider.enrolment.process, flush=True)
+print(os.getpid(), agent._runtime._decider.enrolment.process, flush=True)
 time.sleep(60)
 """
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    trainer = int(process.stdout.readline())
-    process.kill()
-    process.wait()
+    typed = subprocess.Popen([*fork_server.python(path.parent), code], stdout=subprocess.PIPE, text=True)
+    assert typed.stdout is not None
+    process, trainer = map(int, typed.stdout.readline().split())
+    os.kill(process, signal.SIGKILL)
+    typed.wait()
     until(lambda: not Path(f"/proc/{trainer}").exists() or "Z" in Path(f"/proc/{trainer}/stat").read_text().split()[2])
     with sp.Agent.open(path) as agent:
         assert len(agent.history()) == 1
@@ -133,6 +133,7 @@ def test_others_follow_the_one_that_learns(postgres: str) -> None:
             assert [one.learns, two.learns].count(True) == 1
 
 
+@pytest.mark.usefixtures("forked_trainers")
 def test_a_state_that_taught_nothing_is_kept_and_not_copied(make: Make) -> None:
     """The one that decides knows more than it; unless it has decided what could not be written."""
     agent = make(training="background")

@@ -2,14 +2,10 @@
 
 import functools
 import inspect
-import subprocess
-import sys
 
-import numpy as np
 import pytest
 
 import sparingly
-from sparingly.learning import state_files
 from sparingly.strategies import ConformanceError, check
 from sparingly.strategies.conformance import CHECKS
 from tests.strategies.conformance.hearing_toys import BROKEN_HEARING, AsksInOrder
@@ -89,35 +85,3 @@ def test_a_factory_may_take_its_seed_in_third_place_and_an_unknown_check_is_name
         check(Honest, only=["nonsense"])
     with pytest.raises(ConformanceError, match="no Strategy"):
         check(lambda game, n_features, seed: object())
-
-
-CONTINUE = """
-import sys, numpy as np, sparingly
-from sparingly.learning import state_files
-game = sparingly.label_efficient(2)
-strategy = sparingly.NeuralCBP(game, 4, seed=9, schedule="geometric 1.5").load_state_dict(state_files.read(sys.argv[1]))
-X = np.load(sys.argv[2])
-for x in X:
-    decision = strategy.decide(strategy.assess(x[None]), 0)
-    print(decision.action, decision.prediction, sorted(decision.why.values.items()))
-    if decision.asks:
-        strategy.learn(x, decision.action, game.feedback[decision.action][int(x[0] > 0)])
-"""
-
-
-def test_a_state_continues_the_same_run_in_a_new_process(tmp_path):
-    X = np.random.default_rng(0).normal(size=(70, 4)).astype(np.float32)
-    game = sparingly.label_efficient(2)
-    strategy = sparingly.NeuralCBP(game, 4, seed=2, schedule="geometric 1.5")
-    here = []
-    for t, x in enumerate(X):
-        if t == 45:
-            state_files.save(strategy.state_dict(), tmp_path / "state")
-        decision = strategy.decide(strategy.assess(x[None]), 0)
-        here.append(f"{decision.action} {decision.prediction} {sorted(decision.why.values.items())}")
-        if decision.asks:
-            strategy.learn(x, decision.action, game.feedback[decision.action][int(x[0] > 0)])
-    np.save(tmp_path / "X.npy", X[45:])
-    command = [sys.executable, "-c", CONTINUE, str(tmp_path / "state"), str(tmp_path / "X.npy")]
-    there = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert there == here[45:]

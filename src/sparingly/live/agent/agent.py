@@ -245,8 +245,8 @@ class Agent:
     def observe(self, x: Any, *, id: str | int | None = None, payload: Any = None) -> Ticket:
         """Decide on one observation; the ticket is on disk when it is returned.
 
-        `x` is a vector or an image of numbers, a row by name (numbers, words, dates, gaps, texts), a text, or a
-        picture: a PIL image, the bytes of a file, or its path.
+        `x` is a vector or an image of numbers, a row by name (numbers, words, dates, missing values, texts), a text, or
+        a picture: a PIL image, the bytes of a file, or its path.
         With an `id` of the caller's own a repeated call returns the same ticket and does nothing.
         """
         if isinstance(x, str) and is_picture(x):

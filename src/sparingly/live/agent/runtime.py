@@ -90,8 +90,8 @@ class AgentRuntime:
         self.spending = Spending()
         self._may_hold = store.settings.hold
         """Whether there may be tickets that were held until there is a model."""
-        self.wake_consultation: Callable[[], None] = _nobody
-        """Called when experts may be to be called."""
+        self.wake_consultation: Callable[[], None] = _do_nothing
+        """Called when a call of an expert may be due; does nothing while no expert is consulted."""
         self.queue: BatchingQueue[ObserveCall, list[Ticket]] = BatchingQueue(self._serve, self.lock)
         self._decider: Decider | None = None
         self.queries = AgentQueries(store, self.reading, clock)
@@ -422,5 +422,5 @@ class AgentRuntime:
             raise StoreError(f"the agent on {self.store.backend.name} is closed: {self._closed}")
 
 
-def _nobody() -> None:
-    """Nobody is to be woken."""
+def _do_nothing() -> None:
+    """Stands in for a consultation that there is not."""

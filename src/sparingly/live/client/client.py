@@ -81,9 +81,9 @@ class Client:
 
     def wait(self, ticket_id: str, timeout: float | None = None) -> Entry:
         """One ticket once nobody is asked about it any more, or as it stands when the time is over."""
-        polls = wire_format.PollingSchedule(timeout)
-        while polls.goes_on(entry := self.ticket(ticket_id)):
-            time.sleep(polls.pause())
+        schedule = wire_format.PollingSchedule(timeout)
+        while schedule.goes_on(entry := self.ticket(ticket_id)):
+            time.sleep(schedule.pause())
         return entry
 
     def changes(self, since: int = 0, *, limit: int = 100) -> tuple[list[Entry], int]:
@@ -247,9 +247,9 @@ class AsyncClient:
         return await self._do(wire_format.ticket(self.agent, ticket_id))
 
     async def wait(self, ticket_id: str, timeout: float | None = None) -> Entry:
-        polls = wire_format.PollingSchedule(timeout)
-        while polls.goes_on(entry := await self.ticket(ticket_id)):
-            await asyncio.sleep(polls.pause())
+        schedule = wire_format.PollingSchedule(timeout)
+        while schedule.goes_on(entry := await self.ticket(ticket_id)):
+            await asyncio.sleep(schedule.pause())
         return entry
 
     async def changes(self, since: int = 0, *, limit: int = 100) -> tuple[list[Entry], int]:

@@ -85,7 +85,7 @@ class PollingSchedule:
 def observe(
     agent: str, X: Sequence[Any], ids: Sequence[Any] | None, payloads: Sequence[Any] | None
 ) -> Call[list[Ticket]]:
-    """Observations; whoever gives no id is given one here, before the first attempt."""
+    """Observations; each without an id gets one here, so that a retried call has the same."""
     block = _block(X, ids, payloads)
     if len(block) == 1:
         return Call("POST", f"{_at(agent)}/observations", lambda reply: [_ticket(reply)], block[0])
@@ -284,7 +284,7 @@ def _number(value: Any) -> Any:
 
 
 def _value(value: Any) -> Any:
-    """A field of a row: a gap is null, a date is text."""
+    """A field of a row: a missing value is null, a date is text."""
     if missing([value], blank=False)[0]:
         return None
     return value.isoformat() if hasattr(value, "isoformat") else _number(value)

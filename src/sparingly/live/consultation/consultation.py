@@ -133,7 +133,7 @@ class Consultation:
         self._thread.start()
 
     def wake(self) -> None:
-        """There are new calls; while all are busy whom they could be made to, a call that ends wakes this thread."""
+        """Look for calls that are due, unless every expert is busy: then a call that ends wakes the thread."""
         if any(desk.free > 0 for desk in self._desks.values()):
             self._woken.set()
 
@@ -199,7 +199,7 @@ class Consultation:
         return GIVE_WAY_SECONDS if self._finished or over_budget or self._has_skipped else self._wait()
 
     def _wait(self) -> float | None:
-        """Until when nothing is to be done but what wakes this thread."""
+        """Seconds until a call may be due by itself; None if only `wake` or an ended call can bring one."""
         now = time.monotonic()
         waits = [wait for desk in self._desks.values() if desk.free > 0 and (wait := desk.pace.wait(now)) > 0]
         if self._is_shared:

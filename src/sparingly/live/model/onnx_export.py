@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from sparingly.encoders import RowSchema
-from sparingly.encoders.fields import BooleanField, CategoryField, Field, NumberField
+from sparingly.encoders.fields import BooleanField, CategoryField, NumberField, RowField
 from sparingly.learning.state_files import replace_whole
 from sparingly.live.agent.agent_settings import AgentSettings
 from sparingly.live.agent.errors import AgentError
@@ -32,7 +32,7 @@ from sparingly.strategies.sparing.sparing import Sparing
 from sparingly.strategies.strategy import Strategy
 
 FEATURES = "features"
-"""The only input, where an observation is numbers; rows with words or gaps have an input for each field."""
+"""The only input, where an observation is numbers; rows with words or missing values have an input for each field."""
 
 
 def write_onnx(path: str | os.PathLike[str], settings: AgentSettings, strategy: Strategy) -> None:
@@ -71,7 +71,7 @@ def _add_fields(graph: OnnxGraph, table: RowSchema) -> str:
     return graph.add("Concat", *(_add_field(graph, name, field) for name, field in table.fields.items()), axis=1)
 
 
-def _add_field(graph: OnnxGraph, name: str, field: Field) -> str:
+def _add_field(graph: OnnxGraph, name: str, field: RowField) -> str:
     """A field's columns: a number or nan, 1, 0 or nan, or a word that may be empty."""
     if isinstance(field, CategoryField):
         word = graph.input(name, str, [None, 1])
@@ -83,12 +83,12 @@ def _add_field(graph: OnnxGraph, name: str, field: Field) -> str:
         columns = graph.add("OneHot", flat, graph.constant(np.array(field.room + 2)), graph.constant(bounds))
         return columns if field.marks_gaps else _first(graph, columns, field.room + 1)
     value = graph.input(name, np.float32, [None, 1])
-    gap = graph.add("IsNaN", value)
+    is_absent = graph.add("IsNaN", value)
     neutral = field.neutral if isinstance(field, NumberField) else 0.0
-    known_or_neutral = graph.add("Where", gap, graph.constant(np.array([[neutral]], dtype=np.float32)), value)
+    known_or_neutral = graph.add("Where", is_absent, graph.constant(np.array([[neutral]], dtype=np.float32)), value)
     if not field.marks_gaps:
         return known_or_neutral
-    return graph.add("Concat", known_or_neutral, graph.cast(gap, np.float32), axis=1)
+    return graph.add("Concat", known_or_neutral, graph.cast(is_absent, np.float32), axis=1)
 
 
 def _first(graph: OnnxGraph, columns: str, count: int) -> str:

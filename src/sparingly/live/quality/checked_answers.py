@@ -76,7 +76,7 @@ def tallies(connection: Connection, expert: str | None = None) -> dict[str, Tall
 
 @cache
 def _checks(of_one: bool) -> CompoundSelect[Any]:
-    """All kinds of checks in one query, of the `person` or of everyone; made once, since that takes longer than it."""
+    """All kinds of checks in one query, of the `person` or of everyone; cached, as building it is slow."""
     parts = []
     for what, query, who, when in _queries():
         counted = query.add_columns(literal(what)).outerjoin(team, team.c.expert == who)

@@ -1,4 +1,4 @@
-"""What the service takes from one caller."""
+"""What the service takes from one caller. The token buckets of the rates are in `auth/authentication.py`."""
 
 from __future__ import annotations
 

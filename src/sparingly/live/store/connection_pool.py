@@ -8,7 +8,7 @@ THREADS = 48
 """Threads of a service that may wait for a database at the same time."""
 
 OTHERS = 40
-"""Threads besides: those that check tokens, train, and keep house."""
+"""Threads besides: those that check tokens, train, and do the housekeeping."""
 
 LOCK_SECONDS = 10.0
 """The most seconds that one waits for a lock of the database, and for a turn at an agent of a service."""

@@ -26,12 +26,12 @@ _CHUNK = 500
 
 def erase(connection: Connection, rows: Sequence[Any], head: int, now: float) -> int:
     """Erase payload and features of tickets; returns the number of the last event, which is `head` if all were."""
-    floor = features_dropped_upto(connection)
+    dropped_upto = features_dropped_upto(connection)
     events: list[dict[str, Any]] = []
     for row in rows:
         if row.erased == EVERYTHING:
             continue
-        voids = [seq for seq in (row.seq, row.learned) if seq is not None and seq > floor]
+        voids = [seq for seq in (row.seq, row.learned) if seq is not None and seq > dropped_upto]
         for void in voids or [None]:
             event = {"seq": head + len(events) + 1, "at": now, "kind": journal.ERASED, "ticket": row.seq}
             events.append({**event, "voids": void})

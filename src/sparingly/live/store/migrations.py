@@ -1,7 +1,8 @@
 """Versioned migrations, one scheme for an agent's database and the service's.
 
-The version is a row of the table `meta`. Alembic would add a folder of scripts, a table and a configuration of its own
-to what is a list of functions here.
+The steps are at the end of `live/store/tables.py` and in `live/service/service_database.py`. The version is a row of
+the table `meta`. Alembic would add a folder of scripts, a table and a configuration of its own to what is a list of
+functions here.
 """
 
 from __future__ import annotations

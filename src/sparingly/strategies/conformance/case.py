@@ -113,7 +113,7 @@ class Case:
     def __init__(self, factory: Factory, *, short: bool = False) -> None:
         self.factory = factory
         self.short = short
-        self.rounds = 40 if short else 150
+        self.rounds = 28 if short else 150
         self.long_rounds = 500 if short else 1000
 
     def make(self, game: Game | None = None, n_features: int | None = None, seed: int | None = None) -> Strategy:

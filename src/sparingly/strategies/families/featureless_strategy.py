@@ -31,7 +31,7 @@ class SymbolCounts:
         self._bounds = bounds
         n_symbols = [len(bounds.game.symbols(a)) for a in bounds.informative]
         self._owner = np.repeat(np.arange(len(n_symbols)), n_symbols)
-        self.plays = np.zeros(len(n_symbols))
+        self.play_counts = np.zeros(len(n_symbols))
         """Rounds in which each informative action was played, answered or not."""
         self.symbols = np.zeros(len(self._owner))
 
@@ -41,14 +41,14 @@ class SymbolCounts:
 
     def add_play(self, action: int) -> None:
         """Count a round in which an action was played."""
-        self.plays[self._bounds.informative.index(action)] += 1
+        self.play_counts[self._bounds.informative.index(action)] += 1
 
     def times_played(self, action: int) -> float:
-        return float(self.plays[self._bounds.informative.index(action)])
+        return float(self.play_counts[self._bounds.informative.index(action)])
 
     def answers(self) -> Floats:
         """How many symbols each action has brought."""
-        return np.bincount(self._owner, self.symbols, minlength=len(self.plays)).astype(np.float64)
+        return np.bincount(self._owner, self.symbols, minlength=len(self.play_counts)).astype(np.float64)
 
     def answers_by_symbol(self) -> Floats:
         """The same for each symbol: how many its action has brought."""
@@ -57,7 +57,7 @@ class SymbolCounts:
     def frequencies(self) -> Floats:
         """The frequency of each symbol among those of its action; equal while there are none."""
         answers = self.answers_by_symbol()
-        share = np.bincount(self._owner, minlength=len(self.plays))[self._owner]
+        share = np.bincount(self._owner, minlength=len(self.play_counts))[self._owner]
         return np.where(answers > 0, self.symbols / np.maximum(answers, 1), 1 / np.maximum(share, 1))
 
     def scores(self, rows: int) -> Tensor:
@@ -65,13 +65,13 @@ class SymbolCounts:
         return torch.from_numpy(self._bounds.outcomes(self.frequencies()[None])).expand(rows, -1)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"plays": self.plays.tolist(), "symbols": self.symbols.tolist()}
+        return {"plays": self.play_counts.tolist(), "symbols": self.symbols.tolist()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        plays, symbols = np.array(state["plays"], dtype=float), np.array(state["symbols"], dtype=float)
-        if plays.shape != self.plays.shape or symbols.shape != self.symbols.shape:
+        play_counts, symbols = np.array(state["plays"], dtype=float), np.array(state["symbols"], dtype=float)
+        if play_counts.shape != self.play_counts.shape or symbols.shape != self.symbols.shape:
             raise ValueError(f"counts of {len(symbols)} symbols do not fit {len(self.symbols)}")
-        self.plays, self.symbols = plays, symbols
+        self.play_counts, self.symbols = play_counts, symbols
 
 
 class FeaturelessStrategy(Strategy):

@@ -114,7 +114,7 @@ async def _on_invalid_request(request: Request, error: Exception) -> Response:
     if isinstance(first.get("input"), bytes):
         return respond(request, 415, "the body must be sent with content-type: application/json")
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    return respond(request, 422, f"{where}: {first['msg']}{_value(first)}")
+    return respond(request, 422, f"{where}: {first['msg'].removeprefix('Value error, ')}{_value(first)}")
 
 
 def _value(first: dict[str, Any]) -> str:
