@@ -127,7 +127,7 @@ def labels(service):
     return {e.id.split(".")[2]: (e.label, e.status) for e in service.agents.get("default").history()}
 
 
-def eventually(holds, seconds=20):
+def eventually(holds, seconds=60):
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline

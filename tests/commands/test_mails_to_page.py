@@ -16,7 +16,7 @@ from tests.commands.test_service_commands import SECRET, start, stop
 pytest.importorskip("playwright")
 from playwright.sync_api import expect, sync_playwright
 
-from tests.live.service.browsing import CHROMIUM, needs_browser
+from tests.live.service.browsing import CHROMIUM, SECONDS, needs_browser
 
 pytestmark = needs_browser
 MAILS = [
@@ -36,7 +36,8 @@ def test_three_commands(tmp_path: Path) -> None:
         tickets = [json.loads(one) for one in seen.splitlines()]
         assert [ticket["asks"] for ticket in tickets] == [True] * 3
         made = type_in(tmp_path, admin, "token", "create", "ann", "--role", "expert")  # the third
-        told = httpx.get(f"{url}/api/agents/mails", headers={"authorization": f"Bearer {admin}"}).json()
+        headers = {"authorization": f"Bearer {admin}"}
+        told = httpx.get(f"{url}/api/agents/mails", headers=headers, timeout=60).json()
         assert told["fields"]["message"] == "text"
         look_and_answer(url, SECRET.search(made)[0], tmp_path)
         open_now = type_in(tmp_path, admin, "agent", "observe", f"{url}/nobody", "mails.csv", fails=True)
@@ -57,6 +58,7 @@ def look_and_answer(url: str, token: str, folder: Path) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page()
+        page.set_default_timeout(1000 * SECONDS)
         page.goto(url)
         page.get_by_label("Token").fill(token)
         page.get_by_role("button", name="Sign in").click()

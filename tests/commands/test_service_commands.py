@@ -82,14 +82,14 @@ def sparingly(capsys, monkeypatch, first_start):
 
 
 def status(url: str, secret: str) -> int:
-    return httpx.get(f"{url}/api/agents", headers={"authorization": f"Bearer {secret}"}).status_code
+    return httpx.get(f"{url}/api/agents", headers={"authorization": f"Bearer {secret}"}, timeout=60).status_code
 
 
 def test_a_first_start_prints_an_address_and_a_token_and_needs_nothing_else(first_start, url, token):
     folder, line, told = first_start
     assert re.fullmatch(r"sparingly serves default at http://127\.0\.0\.1:\d+\n", line)
     assert told.startswith("first token, an admin's, shown this once: ")
-    assert httpx.get(f"{url}/ready").json() == {"status": "ready"}
+    assert httpx.get(f"{url}/ready", timeout=60).json() == {"status": "ready"}
     with sp.Client(url, token) as client:
         assert client.observe({"width": 2.0, "height": 3.5}).asks, "the first observation tells the features"
         (question,) = client.questions()
@@ -99,7 +99,7 @@ def test_a_first_start_prints_an_address_and_a_token_and_needs_nothing_else(firs
 
 
 def test_label_studio_finds_its_backend(url, token):
-    found = httpx.get(f"{url}/api/agents/default/label-studio/health", auth=("label studio", token))
+    found = httpx.get(f"{url}/api/agents/default/label-studio/health", auth=("label studio", token), timeout=60)
     assert found.json() == {"status": "UP", "model_class": "sparing"}
 
 
@@ -111,7 +111,7 @@ def test_started_again_it_has_everything_and_shows_no_token(tmp_path):
     url = line.split()[-1]
     assert line.startswith("sparingly serves pets at ")
     assert status(url, secret) == 200
-    found = httpx.get(f"{url}/api/agents/pets", headers={"authorization": f"Bearer {secret}"}).json()
+    found = httpx.get(f"{url}/api/agents/pets", headers={"authorization": f"Bearer {secret}"}, timeout=60).json()
     assert found["costs"] == [[0, 5], [1, 0], [1, 1]]
     assert stop(process)
     assert process.stdout.read() == ""
@@ -140,7 +140,7 @@ def test_a_token_made_at_the_command_line_has_limits_and_is_in_the_audit_trail(s
     assert f"for Guest, expert, only default, until {until}" in aside
     assert re.search(rf"in use +Guest, only default, until {until}", sparingly("token", "list")[1])
     assert sparingly("token", "revoke", "Guest")[0] == 0
-    lines = httpx.get(f"{url}/api/audit", headers={"authorization": f"Bearer {token}"}).json()["lines"]
+    lines = httpx.get(f"{url}/api/audit", headers={"authorization": f"Bearer {token}"}, timeout=60).json()["lines"]
     made, revoked = (next(line for line in lines if line["did"] == f"{did} a token") for did in ("made", "revoked"))
     for line in (made, revoked):
         assert (line["who"], line["role"], line["token"]) == (getpass.getuser(), "operator", "command line")

@@ -114,9 +114,9 @@ def test_failures_are_tried_again_and_cost_nothing():
 
 
 def test_an_answer_that_comes_too_late_is_taken_to_be_paid_and_not_asked_for_again():
-    reply, calls = asked(waiting(1.0), timeout=0.1)
+    reply, calls = asked(waiting(1.5), timeout=0.5)
     assert (reply.label, reply.state, reply.price, calls) == (None, "timed out", 0.01, 1)
-    reply, calls = asked(waiting(0.5), timeout=0.1, repeatable=True, attempts=2)
+    reply, calls = asked(waiting(1.5), timeout=0.5, repeatable=True, attempts=2)
     assert (reply.state, calls) == ("timed out", 2)
 
 
@@ -124,15 +124,15 @@ def test_an_answer_that_drips_is_cut_off_in_time():
     def drips(handler, body):
         handler.send_response(200)
         handler.end_headers()
-        for _ in range(100):
+        for _ in range(2000):
             handler.wfile.write(b" ")
             handler.wfile.flush()
             waiting(0.03)(_Mute(), body)
 
     began = time.monotonic()
-    reply, _ = asked(drips, timeout=0.3)
+    reply, _ = asked(drips, timeout=0.5)
     assert (reply.state, reply.price) == ("timed out", 0.01)
-    assert time.monotonic() - began < 2, "three seconds pass until all has come"
+    assert time.monotonic() - began < 30, "a minute passes until all has come"
 
 
 class _Mute:

@@ -123,7 +123,9 @@ class Fickle(BaseHTTPRequestHandler):
             self.send_response(503)
             self.end_headers()
             return
-        told = httpx.post(self.server.to + self.path, content=body, headers=dict(self.headers), trust_env=False)
+        told = httpx.post(
+            self.server.to + self.path, content=body, headers=dict(self.headers), trust_env=False, timeout=60
+        )
         if mood == "loses the reply":
             self.close_connection = True
             return

@@ -21,7 +21,7 @@ from tests.experts.small_model import small_model
 from tests.live.consultation.team import CLASSES, HUMAN, Model, make, observe, stream
 
 
-def until(condition, seconds=30.0):
+def until(condition, seconds=60.0):
     """Wait until something is so."""
     end = time.monotonic() + seconds
     while not condition():

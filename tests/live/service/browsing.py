@@ -13,7 +13,9 @@ pytest.importorskip("playwright")
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-expect.set_options(timeout=15_000)
+SECONDS = 90
+"""Far more than anything takes: it only matters where something is broken."""
+expect.set_options(timeout=1000 * SECONDS)
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 needs_browser = [
     pytest.mark.browser,
@@ -22,13 +24,18 @@ needs_browser = [
 SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 360, "height": 740}}
 
 
-def press(page: Page, key: str) -> None:
-    """Press a key once the page has done the last thing: a key that comes too early is dropped on purpose."""
+def rest(page: Page) -> None:
+    """Wait until the page has done the last thing: what it shows before that may be of the question before."""
     expect(page.locator("body")).not_to_have_class(re.compile("busy"))
+
+
+def press(page: Page, key: str) -> None:
+    """Press a key once the page rests: before that, the question that it is for may not have come."""
+    rest(page)
     page.keyboard.press(key)
 
 
-def eventually(page: Page, holds, seconds=15, pause=50) -> None:
+def eventually(page: Page, holds, seconds=SECONDS, pause=50) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -36,19 +43,8 @@ def eventually(page: Page, holds, seconds=15, pause=50) -> None:
         page.wait_for_timeout(pause)
 
 
-def press_until(page: Page, key: str, holds) -> None:
-    """Press a key, again if it was dropped: news of the agent may make the page busy between a look and the key."""
-
-    def pressed() -> bool:
-        done = holds()
-        if not done:
-            press(page, key)
-        return done
-
-    eventually(page, pressed, pause=1000)
-
-
 def violations(page: Page) -> list[tuple[str, str, str]]:
-    """What axe finds wrong on the page as it stands."""
+    """What axe finds wrong on the page, once it rests: until then choices are paler."""
+    rest(page)
     found = Axe().run(page).response["violations"]
     return [(v["id"], v["impact"], v["nodes"][0]["html"]) for v in found]

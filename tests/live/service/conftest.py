@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.live.service.browsing import CHROMIUM
+from tests.live.service.browsing import CHROMIUM, SECONDS, rest
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +32,14 @@ def people(browser, served, url):
     def sign_in(role: str = "expert", **options):
         contexts.append(browser.new_context(**{"reduced_motion": "reduce", **options}))
         page = contexts[-1].new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(1000 * SECONDS)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda told: complaints.append(told.text) if told.type == "error" else None)
         # By the route that the form of the sign-in page posts to, which has tests of its own: one page less to draw.
         contexts[-1].request.post(f"{url}/sign-in", form={"token": served.tokens[role]}, max_redirects=0)
         page.goto(url)
         page.wait_for_url("**/agents/default/**")
+        rest(page)  # its question is on the page, and no one else's
         return page
 
     yield sign_in

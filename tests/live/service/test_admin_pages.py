@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from sparingly.live.service.webhooks.webhook_outbox import Message
 from tests.live.served import Served
-from tests.live.service.browsing import eventually, needs_browser, violations
+from tests.live.service.browsing import SECONDS, eventually, needs_browser, violations
 from tests.live.service.receiver import receiving
 
 pytestmark = needs_browser
@@ -58,6 +58,7 @@ def test_an_agent_is_made_paused_renamed_and_deleted(served, people, url):
     page.get_by_role("link", name="Dashboard").click()
     expect(page.locator("#alerts")).to_have_text("The agent is paused: it takes no observations.")
     page.get_by_role("link", name="Settings").click()
+    page.wait_for_url("**/agents/mails/settings")  # with its scripts: until then a form would be sent as it stands
     page.get_by_label("Name", exact=True).fill("post")
     page.get_by_role("button", name="Rename").click()
     page.wait_for_url("**/agents/post/settings")
@@ -155,6 +156,7 @@ def test_costs_of_a_living_agent_are_edited_and_webhooks_added(tmp_path, browser
     agent = served.service.agents.create("mails", **made)
     with receiving() as receiver, served.on_a_socket() as url, browser.new_context() as context:
         page = context.new_page()
+        page.set_default_timeout(1000 * SECONDS)
         page.goto(f"{url}/agents/mails/settings")
         page.get_by_label("Token").fill(served.tokens["admin"])
         page.get_by_role("button", name="Sign in").click()
@@ -192,6 +194,7 @@ def test_costs_of_a_living_agent_are_edited_and_webhooks_added(tmp_path, browser
         receiver.status = 200
         page.get_by_role("button", name="Send all of them again").click()
         eventually(page, lambda: len(receiver.bodies(secret)) == 2)
+        expect(page.get_by_role("button", name="that were given up")).to_have_count(0)  # the table is drawn anew
         confirm(page, f"Remove {receiver.url}", "Remove http")
         expect(page.locator("#webhooks")).to_have_text("Nobody is told yet.")
 

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("playwright")
 from playwright.sync_api import expect
 
-from tests.live.service.browsing import SIZES, eventually, needs_browser, press, violations
+from tests.live.service.browsing import SIZES, eventually, needs_browser, press, rest, violations
 
 pytestmark = needs_browser
 TOPICS = ["Account", "Banking", "Cards", "Cash", "Credit", "Delivery", "Fees", "Foreign", "Loans", "Savings"]
@@ -39,7 +39,7 @@ def options(page):
 
 def type_in(page, text):
     """Type once the next question is there; what is typed before it is no answer to it."""
-    expect(page.locator("body")).not_to_have_class(re.compile("busy"))
+    rest(page)
     page.keyboard.type(text)
 
 

@@ -234,7 +234,7 @@ def test_wrong_tokens_never_keep_a_right_one_out(tmp_path):
 def test_only_a_trusted_proxy_says_who_calls(tmp_path, trusted, forwarded, codes):
     """The address is the right-most one that is no trusted proxy; what stands left of it is a stranger's invention."""
     served = Served(str(tmp_path / "store"), ServiceLimits(wrong_per_minute=2))
-    with served.on_a_socket(trusted_proxies=trusted) as url, httpx.Client() as client:
+    with served.on_a_socket(trusted_proxies=trusted) as url, httpx.Client(timeout=60) as client:
         for i, code in enumerate(codes):
             headers = {"authorization": "Bearer nonsense", "x-forwarded-for": forwarded.format(i=i)}
             assert client.get(f"{url}/api/agents", headers=headers).status_code == code
@@ -252,7 +252,8 @@ def test_a_client_that_hangs_up_in_the_middle_harms_no_one(served):
             hung.sendall(cut or head.encode() + b'{"features": [1,')
             hung.close()
         time.sleep(0.2)
-        told = httpx.post(f"{url}{AT}/observations", json={"features": [1, 2, 3]}, headers=served.headers(PRODUCER))
+        headers = served.headers(PRODUCER)
+        told = httpx.post(f"{url}{AT}/observations", json={"features": [1, 2, 3]}, headers=headers, timeout=60)
         assert told.status_code == 200
         assert len(served.agent.history()) == 1
 
@@ -262,7 +263,7 @@ def test_a_hundred_megabytes_are_refused_and_whoever_sends_them_is_told(served, 
     """By a client that listens only when it has sent everything, as most do; none of it is kept in memory."""
     with served.on_a_socket() as url:
         where = urlsplit(url)
-        sender = socket.create_connection((where.hostname, where.port), timeout=20)
+        sender = socket.create_connection((where.hostname, where.port), timeout=60)
         head = f"POST {AT}/observations HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{told}\r\n"
         sender.sendall(f"{head}authorization: Bearer {served.tokens[PRODUCER]}\r\n\r\n".encode())
         piece, before = b"x" * 2**20, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -274,14 +275,14 @@ def test_a_hundred_megabytes_are_refused_and_whoever_sends_them_is_told(served, 
         assert "16777216" in reply
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
         sender.close()
-        assert httpx.get(f"{url}/health").status_code == 200
+        assert httpx.get(f"{url}/health", timeout=60).status_code == 200
         assert served.agent.history() == []
 
 
 def test_events_tell_that_the_agent_moved(served):
     with served.on_a_socket() as url:
         headers = served.headers(EXPERT)
-        with httpx.stream("GET", f"{url}{AT}/events", headers=headers, timeout=10) as stream:
+        with httpx.stream("GET", f"{url}{AT}/events", headers=headers, timeout=60) as stream:
             lines = stream.iter_lines()
             assert next(line for line in lines if line.startswith("data:")) == 'data: {"events": 0, "open": 0}'
             served.agent.observe([1, 2, 3])

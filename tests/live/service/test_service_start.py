@@ -61,8 +61,8 @@ def test_four_on_one_database_make_one_agent_and_one_token(start_together, postg
     for said, _ in started:
         url = SERVES.search(said)[1]
         headers = {"authorization": f"Bearer {secret}"}
-        assert httpx.get(f"{url}/api/agents", headers=headers).json()["agents"] == ["default"]
-        assert len(httpx.get(f"{url}/api/tokens", headers=headers).json()["tokens"]) == 1
+        assert httpx.get(f"{url}/api/agents", headers=headers, timeout=60).json()["agents"] == ["default"]
+        assert len(httpx.get(f"{url}/api/tokens", headers=headers, timeout=60).json()["tokens"]) == 1
 
 
 BEGIN = """

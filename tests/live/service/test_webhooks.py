@@ -196,15 +196,13 @@ def test_a_message_that_is_refused_is_given_up_looked_at_and_sent_again(started)
 def test_a_slow_receiver_holds_up_neither_observations_nor_another_receiver(started):
     slow = threading.Event()
     with receiving() as stuck, receiving() as quick:
-        stuck.status = lambda body: slow.wait(20) and 200
+        stuck.status = lambda body: slow.wait(60) and 200
         for receiver in (stuck, quick):
             started.hook(receiver.url, events=["decided"])
         try:
-            began = time.monotonic()
             for i in range(30):
                 started.agent.observe([1, 2, 3], id=f"x{i}")
-            until(lambda: len(quick.bodies()) == 30, 15)
-            assert time.monotonic() - began < 15
+            until(lambda: len(quick.bodies()) == 30, 50)
             assert stuck.bodies() == []
         finally:
             slow.set()

@@ -31,7 +31,7 @@ def serve(agent: sp.Agent, n: int, seed: int = 0) -> None:
             agent.answer(ticket.id, "dog" if x[0] > 0 else "cat")
 
 
-def until(true: Callable[[], Any], seconds: float = 60) -> None:
+def until(true: Callable[[], Any], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not come true in time"

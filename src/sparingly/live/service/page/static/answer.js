@@ -14,7 +14,7 @@ let last = null;
 let unreachable = false; // whether that is the problem that is told
 const refused = new Map(); // replies that were not taken, by their ticket
 
-/** Do one thing at a time: a key pressed too early must not answer a question that no one has seen. */
+/** Do one thing at a time; what comes while another is done is dropped. */
 function act(work) {
   if (!busy) running = attempt(work);
   return running;
@@ -152,9 +152,10 @@ function setAside(path, said, words) {
   reply({ path, said, words: () => words });
 }
 
+/** A reply waits for its turn, and is sent if its question is still the one on the page: it is for what was seen. */
 function reply(given) {
   const asked = question;
-  if (asked) act(() => send({ ...given, asked }));
+  if (asked) inTurn(async () => question?.id === asked.id && send({ ...given, asked }));
 }
 
 /** Send a reply to a question; one that is not taken stays on the page, to be sent again. */

@@ -45,7 +45,13 @@ function kappa(value) {
   return value === null ? "–" : number(value, 2);
 }
 
-function draw({ people, agreement, planted }) {
+let drawn = null;
+
+/** Draw what has changed: whoever is about to click a button, or has the keyboard on it, keeps it. */
+function draw(told) {
+  if (JSON.stringify(told) === drawn) return;
+  drawn = JSON.stringify(told);
+  const { people, agreement, planted } = told;
   $("people").replaceChildren(...rows(people.map(line), 9, "Nobody has answered yet."));
   const { items, alpha, fleiss, pairs } = agreement;
   $("agreement").textContent = items
