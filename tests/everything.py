@@ -1,4 +1,4 @@
-"""Every check, in the order of what fails soonest: `python -m tests.everything [pytest arguments]`."""
+"""Every check: `python -m tests.everything [pytest arguments]`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,14 +25,14 @@ def steps(site: str, pytest_arguments: list[str]) -> dict[str, list[Path | str]]
         "imports": [BIN / "lint-imports"],
         "docs": [BIN / "mkdocs", "build", "--strict", "--quiet", "--site-dir", site],
         "tests": [
-            *(BIN / "python", "-m", "pytest", "-n", "3", "--dist", "worksteal", "--durations", "15"),
+            *(BIN / "python", "-m", "pytest", "-n", "4", "--dist", "worksteal", "--durations", "15"),
             *pytest_arguments,
         ],
     }
 
 
-BESIDE = "types"
-"""Runs beside all others, since it uses one core for a minute and tests often wait."""
+BESIDE = ("types", "imports", "docs")
+"""Run one after the other beside the tests, which often wait; what they say comes at the end."""
 
 
 MEMORY, ROOM = Path("/dev/shm"), 6 * 2**30
@@ -48,24 +49,32 @@ def temporary_folder() -> Iterator[str]:
 
 
 def main() -> int:
-    failed = []
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # or some hundred processes would compile everything anew
-    with temporary_folder() as folder, tempfile.TemporaryFile() as said:
-        site, environment["TMPDIR"] = f"{folder}/site", folder
-        todo = {name: [str(part) for part in words] for name, words in steps(site, sys.argv[1:]).items()}
-        beside = subprocess.Popen(todo.pop(BESIDE), stdout=said, stderr=subprocess.STDOUT, env=environment)
-        for name, command in todo.items():
-            began = time.monotonic()
-            _say(f"== {name}")
-            code = subprocess.run(command, check=False, env=environment).returncode
-            _say(f"== {name}: {'failed' if code else 'passed'} in {time.monotonic() - began:.0f} s")
-            failed += [name] if code else []
-        failed += [BESIDE] if beside.wait() else []
-        said.seek(0)
-        _say(f"== {BESIDE}\n{said.read().decode()}")
+    with temporary_folder() as folder, ThreadPoolExecutor(1) as executor:
+        environment["TMPDIR"] = folder
+        todo = steps(f"{folder}/site", sys.argv[1:])
+        beside = {name: executor.submit(run, todo.pop(name), environment, subprocess.PIPE) for name in BESIDE}
+        done = {name: _told(name, run(command, environment)) for name, command in todo.items()}
+        done |= {name: _told(name, one.result()) for name, one in beside.items()}
+    failed = [name for name, passed in done.items() if not passed]
     _say(f"== failed: {', '.join(failed)}" if failed else "== all passed")
     return bool(failed)
+
+
+def run(command: list[Path | str], environment: dict[str, str], said: int | None = None) -> tuple[int, float, str]:
+    """A command's exit code, how many seconds it took, and what it said if that is not shown as it comes."""
+    began = time.monotonic()
+    done = subprocess.run(
+        command, check=False, env=environment, stdout=said, stderr=said and subprocess.STDOUT, text=True
+    )
+    return done.returncode, time.monotonic() - began, done.stdout or ""
+
+
+def _told(name: str, done: tuple[int, float, str]) -> bool:
+    code, seconds, said = done
+    _say(f"{said}== {name}: {'failed' if code else 'passed'} in {seconds:.0f} s")
+    return not code
 
 
 def _say(line: str) -> None:

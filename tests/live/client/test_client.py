@@ -152,4 +152,4 @@ def test_what_is_tried_again_is_never_doubled(served, url):
     between.shutdown()
     assert between.moods == []
     assert len(served.agent.history()) - before == 4
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60

@@ -100,7 +100,7 @@ def test_the_learner_is_killed_and_the_other_takes_over(postgres: str, tmp_path:
         os.kill(numbers[learner], signal.SIGKILL)
         killed = time.monotonic()
         while not _role(processes[1 - learner], 1):
-            assert time.monotonic() - killed < 10, "nobody took over"
+            assert time.monotonic() - killed < 60, "nobody took over"
         acknowledged = {1 - learner: _last(processes[1 - learner]), learner: _last(processes[learner])}
     finally:
         for process in processes:

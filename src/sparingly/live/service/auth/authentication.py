@@ -128,7 +128,7 @@ class Access:
         if token is None and self._tokens.is_stale(UNKNOWN_STALE):
             await self._refresh(UNKNOWN_STALE)
             token = self._tokens.recall(secret)
-        if token is None or not token.is_valid(time.time()):
+        if token is None or self._tokens.by_id(token.id) is None:
             if self._wrong_tokens.take(network_of(address)):
                 raise HTTPError(429, "too many wrong tokens from this address: wait a minute", {"Retry-After": "60"})
             why = "has expired" if token is not None else "is unknown or was revoked"
