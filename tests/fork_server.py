@@ -66,8 +66,11 @@ def python_module(folder: Path, name: str) -> list[str]:
 
 
 def _sparingly(arguments: list[str]) -> None:
+    from joblib.externals.loky.backend.context import set_start_method
+
     from sparingly.commands.main import main
 
+    set_start_method("fork", force=True)  # of the workers of `run`; tests/experiments/runs starts them from nothing
     main(arguments)
 
 

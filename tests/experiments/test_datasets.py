@@ -70,7 +70,7 @@ def test_images_are_scaled_by_fixed_numbers_and_keep_their_test_set():
 
 @pytest.mark.data
 def test_texts_come_with_what_language_models_said_of_them():
-    banking, isear = load("banking77"), load("isear", encoder="hashing")
+    banking, isear = load("banking77", encoder="hashing"), load("isear", encoder="hashing")
     assert banking.texts[0] == "I am still waiting on my card?"
     assert (len(banking), banking.n_classes, banking.classes[banking.y[0]]) == (13083, 77, "card_arrival")
     assert isear.shape == (512,)

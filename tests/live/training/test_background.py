@@ -47,6 +47,7 @@ def adopted(agent: sp.Agent) -> int:
     )
 
 
+@pytest.mark.usefixtures("forked_trainers")
 def test_calls_do_not_wait_for_training(make: Make) -> None:
     agent = make(strategy="neural_cbp", options=SLOW, training="background")
     waits = []
@@ -64,6 +65,7 @@ def test_calls_do_not_wait_for_training(make: Make) -> None:
     assert float(np.quantile(waits, 0.9)) < (time.perf_counter() - began) / 3
 
 
+@pytest.mark.usefixtures("forked_trainers")
 @pytest.mark.parametrize("aside", ["process", "thread"])
 def test_what_is_learned_aside_is_used_and_kept(make: Make, path: Path, aside: str) -> None:
     options: dict[str, Any] = {"epochs": 5, "width": 16, "schedule": "every 10"}
@@ -121,6 +123,7 @@ time.sleep(60)
         assert len(agent.history()) == 1
 
 
+@pytest.mark.usefixtures("forked_trainers")
 @pytest.mark.postgres
 def test_others_follow_the_one_that_learns(postgres: str) -> None:
     settings: dict[str, Any] = {"strategy": "neural_cbp", "options": {"epochs": 2, "width": 16, "schedule": "every 5"}}

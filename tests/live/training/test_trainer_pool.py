@@ -96,6 +96,7 @@ def test_many_agents_share_few_processes_that_sleep_and_end(agents: list[sp.Agen
     until(lambda: not any(Path(f"/proc/{process}").exists() for process in processes))
 
 
+@pytest.mark.usefixtures("forked_trainers")
 def test_a_killed_process_loses_none_of_its_agents(agents: list[sp.Agent]) -> None:
     for agent in agents:
         serve(agent, 12)
@@ -132,6 +133,7 @@ def test_an_agent_closed_before_its_trainer_has_started_waits_for_nothing(tmp_pa
     until(lambda: not pool.processes())
 
 
+@pytest.mark.usefixtures("forked_trainers")
 def test_learners_beyond_the_memory_are_given_up_and_come_back(tmp_path: Path) -> None:
     pool = TrainerPool(size=1, most_bytes=1)
     received: list[TrainerRecord] = []
