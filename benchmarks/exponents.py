@@ -204,7 +204,7 @@ def _panel(axes: Any, curves: list[Curve], exponent: float) -> None:
     axes.legend()
 
 
-def main(say: Callable[[str], None] = print) -> None:
+def study(say: Callable[[str], None] = print) -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     arguments.add_argument("--quick", action="store_true")
     arguments.add_argument("--horizon", type=int, default=30_000)
@@ -228,4 +228,4 @@ def main(say: Callable[[str], None] = print) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    study()

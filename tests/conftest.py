@@ -22,7 +22,13 @@ def pytest_configure() -> None:
 
 LONG = (
     *("test_documentation.py", "test_many_runs.py", "test_crash.py", "test_service_openapi.py", "test_chaos.py"),
-    *("test_service_crash.py", "test_service_promises.py", "test_first_hour.py", "test_packaging.py", "test_tickets.py"),
+    *(
+        "test_service_crash.py",
+        "test_service_promises.py",
+        "test_first_hour.py",
+        "test_packaging.py",
+        "test_tickets.py",
+    ),
 )
 """Files whose tests take long, and so come first: at the end, one process would be left to finish them alone."""
 

@@ -24,6 +24,16 @@ needs_browser = [
 SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 360, "height": 740}}
 
 
+def observe(served, count=1, **more):
+    """The tickets of so many observations."""
+    return [served.agent.observe([i, 2, 3], **more).id for i in range(count)]
+
+
+def choice(page: Page, name: str):
+    """The button of a class."""
+    return page.locator("#choices").get_by_role("button", name=name)
+
+
 def rest(page: Page) -> None:
     """Wait until the page has done the last thing: what it shows before that may be of the question before."""
     expect(page.locator("body")).not_to_have_class(re.compile("busy"))
