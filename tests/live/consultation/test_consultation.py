@@ -32,7 +32,7 @@ def until(condition, seconds=60.0):
 def play(agent, X, y, start=0):
     """Observe, and answer what is asked of people."""
     for i, ticket in enumerate(observe(agent, X, start), start=start):
-        entry = agent.wait(ticket.id, 30, for_people=False)
+        entry = agent.wait(ticket.id, 60, for_people=False)
         assert entry.status in ("announced", "open", "answered")
         if entry.status == "open":
             agent.answer(ticket.id, y[i], expert="anna")
@@ -215,7 +215,7 @@ def test_experts_that_fail_leave_the_ticket_to_people(tmp_path):
     X, _, _ = stream(3)
     agent = make(tmp_path / "agent.db", [sp.FunctionExpert("gpt", breaks, price=0.01), HUMAN])
     observe(agent, X)
-    entry = agent.wait("i0", 20, for_people=False)
+    entry = agent.wait("i0", 60, for_people=False)
     assert (entry.status, entry.asked) == ("open", ("gpt", "human"))
     (call,) = agent.calls("i0")
     assert (call.state, call.detail, call.price) == ("failed", "RuntimeError: out of order", 0.01)
@@ -257,7 +257,7 @@ def test_two_experts_and_one_who_is_gold(tmp_path):
     ]
     agent = make(tmp_path / "agent.db", experts)
     for ticket in observe(agent, X):
-        assert agent.wait(ticket.id, 30).status in ("announced", "answered")
+        assert agent.wait(ticket.id, 60).status in ("announced", "answered")
     history = agent.history()
     assert history[0].asked[-1] == "oracle"
     assert (history[0].label, history[0].expert, history[0].status) == (y[0], "oracle", "answered")
@@ -345,7 +345,7 @@ def test_a_class_that_is_added_while_calls_are_under_way(tmp_path):
     model.open.set()
     until(lambda: agent.stats().consulting == 0)
     observe(agent, X[3:], start=3)
-    agent.wait("i3", 20, for_people=False)
+    agent.wait("i3", 60, for_people=False)
     assert [agent.calls(f"i{i}")[0].label for i in (0, 3)] == [said[0], "shame"]
     assert agent.ticket("i0").asked == ("gpt", "human")
     agent.answer("i3", "shame")

@@ -141,7 +141,7 @@ def test_a_ticket_tells_which_experts_were_asked_and_the_dashboard_their_bill(se
     made = {"classes": ["cat", "dog"], "n_features": 3, "training": "inline"}
     agent = served.service.agents.create("team", **made, experts=[gpt, human])
     agent.observe([1, 2, 3], id="one", payload="a text")
-    assert agent.wait("one", 30, for_people=False).asked == ("gpt", "human")
+    assert agent.wait("one", 60, for_people=False).asked == ("gpt", "human")
     page = people("admin")
     page.goto(f"{url}/agents/team/tickets?ticket=one")
     expect(page.locator("#events")).to_contain_text("asked gpt: answered as dog")

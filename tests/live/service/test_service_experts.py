@@ -50,11 +50,11 @@ def test_a_producer_hears_what_became_of_a_ticket(team):
         assert producer.wait("first", 0.1).status == "consulting"
         assert person.questions() == []
         model.open.set()
-        served.agent_of("team").wait("first", 20, for_people=False)
+        served.agent_of("team").wait("first", 60, for_people=False)
         (question,) = person.questions()
         assert question.id == "first"
         person.answer("first", y[0])
-        entry = producer.wait("first", 20)
+        entry = producer.wait("first", 60)
         assert (entry.status, entry.label, entry.expert, entry.asked) == ("answered", y[0], "expert", ("gpt", "human"))
         assert entry.paid == 0.01
         changed, upto = producer.changes(start)
@@ -71,7 +71,7 @@ def test_the_feed_leaves_nothing_out_and_tells_nothing_twice(team):
         _, since = producer.changes(0, limit=1000)
         ids = [producer.observe(x, id=f"f{i}", payload={"i": i}).id for i, x in enumerate(X)]
         for name in ids:
-            served.agent_of("team").wait(name, 20, for_people=False)
+            served.agent_of("team").wait(name, 60, for_people=False)
         last = {}
         while True:
             found, since = producer.changes(since, limit=5)
@@ -119,7 +119,7 @@ def test_a_service_that_starts_again_calls_the_same_experts(tmp_path):
     first_agent(service, "default", CLASSES, {"experts": [gpt, HUMAN]})
     agent = service.agents.get("default")
     agent.observe(X[0], id="a", payload={"i": 0})
-    assert agent.wait("a", 20, for_people=False).asked == ("gpt", "human")
+    assert agent.wait("a", 60, for_people=False).asked == ("gpt", "human")
     for other in (sp.Expert("gpt", 0.02), sp.Expert("claude", 0.01)):
         with pytest.raises(AgentError, match=rf"no expert {other.name} at .*: its experts are gpt:0.01, human:1:gold"):
             first_agent(service, "default", CLASSES, {"experts": [other]})
