@@ -10,7 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from sparingly.live.service import server
 from sparingly.live.service.auth.tokens import Tokens
+from sparingly.live.service.service import Service
 from sparingly.live.service.service_database import ServiceDatabase
 from tests import fork_server
 
@@ -63,6 +65,19 @@ def test_four_on_one_database_make_one_agent_and_one_token(start_together, postg
         headers = {"authorization": f"Bearer {secret}"}
         assert httpx.get(f"{url}/api/agents", headers=headers, timeout=60).json()["agents"] == ["default"]
         assert len(httpx.get(f"{url}/api/tokens", headers=headers, timeout=60).json()["tokens"]) == 1
+
+
+@pytest.mark.postgres
+def test_an_agent_made_while_another_waited_for_its_turn_is_found(postgres):
+    """Also if the list was read meanwhile, as housekeeping does every second."""
+    first, second = Service(postgres), Service(postgres)
+    assert second.agents.names() == []
+    for service in (first, second):
+        with service.database.starting():
+            server.first_agent(service, "default", ["cat", "dog"], {"n_features": 3, "training": "inline"})
+    assert second.agents.names() == ["default"]
+    for service in (first, second):
+        service.close()
 
 
 BEGIN = """

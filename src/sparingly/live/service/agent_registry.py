@@ -108,14 +108,14 @@ class AgentRegistry:
 
     def free_file(self, name: str) -> str:
         """A file's name that no agent has: its own, unless one that was renamed has it."""
-        taken = {one.file for one in self._fresh().values()}
+        taken = {one.file for one in self.read_now().values()}
         return next(file for file in chain([name], (f"{name}_{i}" for i in count(2))) if file not in taken)
 
     def check_free(self, name: str) -> None:
         """A name that can be given."""
         if not re.fullmatch(NAME, name):
             raise AgentError(f"agent name {name!r} must be small letters, digits and underscores, at most 40")
-        if name in self._fresh():
+        if name in self.read_now():
             raise ConflictError(f"there is already an agent named {name!r}")
 
     def add(self, name: str, file: str, reveal: str, by: Actor | None, detail: str) -> None:
@@ -182,7 +182,8 @@ class AgentRegistry:
             connection.execute(delete(agents).where(agents.c.name == name, agents.c.state == DELETED))
         self.read_at = -STALE
 
-    def _fresh(self) -> dict[str, RegisteredAgent]:
+    def read_now(self) -> dict[str, RegisteredAgent]:
+        """Every agent by name, as the list has it at this moment."""
         self.read_at = -STALE
         return self.all()
 

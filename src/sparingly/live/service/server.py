@@ -92,6 +92,7 @@ def chosen_secret(file: Path | None) -> str | None:
 
 def first_agent(service: Service, name: str, classes: list[str], settings: dict[str, Any]) -> None:
     """Make the agent if it is not there; one that is must have these classes, if any are given."""
+    service.agents.registry.read_now()  # another process may have made it while this one waited for its turn
     names = service.agents.names()
     if name not in names:
         if not classes:
