@@ -1,9 +1,10 @@
 """INeural: whether its training is at its limit, and which of its forms stands behind the paper's tables.
 
-`python -m benchmarks.ineural [--rounds N] [--seeds N] [--gamma G] [--data NAME] [--form NAME ...] [--silent]` plays the
-first rounds of a stream in the preset's form and with what older public versions of the released code have instead
-(`FORMS`); one line a run in docs/results/ineural.csv, its F1 by labels in ineural_f1.csv, and only what is missing
-there; `--silent` plays only those that asked nothing in rounds 200 to 400, to the end if there are rounds enough.
+`python -m benchmarks.ineural [--rounds N] [--seeds N] [--first-seed N] [--gamma G] [--data NAME] [--form NAME ...]
+[--silent]` plays the first rounds of a stream in the preset's form, with what older public versions of the released
+code have instead (`FORMS`), and on the same data in another form; one line a run in docs/results/ineural.csv, its F1 by
+labels in ineural_f1.csv, and only what is missing there; `--silent` plays only those that asked nothing in rounds 200
+to 400, to the end if there are rounds enough.
 `python -m benchmarks ineural` is about the time:
 
 f2's input is the gradient of f1 with respect to the K blocks of its input, K d numbers, beside x in one block. That
@@ -21,8 +22,10 @@ import argparse
 import itertools
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +33,9 @@ import torch
 from torch import nn
 
 import sparingly as sp
+from sparingly.experiments.dataset import Dataset
 from sparingly.experiments.datasets import load
+from sparingly.experiments.openml import COVERTYPE_RANGES
 from sparingly.experiments.runs.many_runs import begun_within
 from sparingly.experiments.runs.paper_studies import TABLES_OF_NUMBERS
 from sparingly.experiments.runs.single_run import HeldOutScores
@@ -61,11 +66,14 @@ FORMS: dict[str, dict[str, Any]] = {
     "networks anew": {},
     "new labels only": {},
     "the authors' weights": {},
+    "classes sorted": {},
+    "numbers unscaled": {},
+    "indicators once": {},
 }
 """The preset's form, and what older public versions do: they divide f2 by the round, learn from round 1 on, make fewer
 epochs, and teach f2 what both networks lack. Then what the strategy's own authors' code does, which teaches the
 announced class alone, after every answer, with a tenth of the rate; no early stop; the start that the preset had
-before; and what has no option, but a function in `CHANGES`."""
+before; and what has no option, but a function in `CHANGES` or `DATA`, or is another order of the classes."""
 WIDTH, BATCH = 100, 64
 SHAPES = {"MNIST": (10, 784), "covertype": (7, 98), "Magic": (2, 10)}
 """Classes and features."""
@@ -133,6 +141,26 @@ CHANGES: dict[str, Callable[[INeural], None]] = {
 """Forms that no option has, made of a new strategy."""
 
 
+def numbers_unscaled(data: Dataset) -> Dataset:
+    """Covertype with its ten numbers as they were measured: in a row of length 1 little is left of the indicators."""
+    doubled = np.stack([1 - data.raw[:, 10:], data.raw[:, 10:]], axis=2).reshape(len(data), -1)
+    return replace(data, name="covertype, unscaled", raw=np.concatenate([data.raw[:, :10], doubled], axis=1))
+
+
+def indicators_once(data: Dataset) -> Dataset:
+    """Covertype with a column for each of its 44 indicators instead of two."""
+    low, high = np.array(COVERTYPE_RANGES, dtype=np.float64).T
+    scaled = (data.raw[:, :10] - low) / (high - low)
+    return replace(data, name="covertype, indicators once", raw=np.concatenate([scaled, data.raw[:, 10:]], axis=1))
+
+
+DATA: dict[str, Callable[[Dataset], Dataset]] = {
+    "numbers unscaled": numbers_unscaled,
+    "indicators once": indicators_once,
+}
+"""Other forms of the data; the preset's form plays them."""
+
+
 def operations(n_classes: int, n_features: int) -> dict[str, float]:
     """Millions of operations of one step: by the rows, and by the gradient's rank if all rows had seen one W1."""
     dense, own = n_classes * n_features * WIDTH, n_features * WIDTH
@@ -178,16 +206,17 @@ def play_missing(chosen: argparse.Namespace) -> None:
     if not SCORES.exists():
         SCORES.write_text(",".join([*COLUMNS[:5], "labels", "f1"]) + "\n")
     known = set(pd.read_csv(RUNS)[COLUMNS[:5]].itertuples(index=False, name=None))
-    data = load(chosen.data, "paper")
-    order: Literal["drawn", "sorted"] = "drawn" if chosen.data in TABLES_OF_NUMBERS else "sorted"
-    forms = itertools.product([chosen.data], [chosen.gamma], [chosen.rounds], range(chosen.seeds), chosen.form)
+    seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
+    forms = itertools.product([chosen.data], [chosen.gamma], [chosen.rounds], seeds, chosen.form)
     stopped = silent(chosen.rounds)
     todo = (key for key in forms if key not in known and (key in stopped or not chosen.silent))
     for key in begun_within(chosen.minutes, todo):
-        seed, options = key[3], dict(FORMS[key[4]])
+        seed, options, data = key[3], dict(FORMS[key[4]]), in_form(chosen.data, key[4])
         if options.get("wait") == AT_ONCE:
             options["wait"] = -data.n_classes
-        source, game = stream(data, seed, chosen.rounds, class_order=order), sp.label_efficient(data.n_classes)
+        drawn = chosen.data in TABLES_OF_NUMBERS and key[4] != "classes sorted"
+        source = stream(data, seed, chosen.rounds, class_order="drawn" if drawn else "sorted")
+        game = sp.label_efficient(data.n_classes)
         strategy = INeural(game, data.n_features, gamma=chosen.gamma, seed=seed, **options)
         if key[4] in CHANGES:
             CHANGES[key[4]](strategy)
@@ -205,6 +234,13 @@ def play_missing(chosen: argparse.Namespace) -> None:
             file.writelines(f"{','.join(map(str, key))},{labels},{f1:.4f}\n" for labels, _, f1 in scores.measured)
 
 
+@lru_cache
+def in_form(name: str, form: str) -> Dataset:
+    """A data set as the paper has it, or as a form has it."""
+    data = load(name, "paper")
+    return DATA[form](data) if form in DATA else data
+
+
 def silent(rounds: int) -> set[tuple[Any, ...]]:
     """The runs, with as many rounds as are given, that asked nothing in rounds 200 to 400 of a run that has these."""
     known = pd.read_csv(RUNS)
@@ -218,6 +254,7 @@ def study() -> None:
     parser.add_argument("--gamma", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=400)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--form", nargs="+", default=list(FORMS), choices=list(FORMS))
     parser.add_argument("--silent", action="store_true", help="only seeds that asked nothing in rounds 200 to 400")
     parser.add_argument("--minutes", type=float, help="begin no run after so many")

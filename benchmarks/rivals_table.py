@@ -167,8 +167,9 @@ def still_asking(runs: Any, theirs: Any) -> list[str]:
 def first_rounds(theirs: Any) -> list[str]:
     """INeural's forms in the first rounds of covertype, and how many stop asking, beside the authors' whole runs.
 
-    A run that asks more than `STOPPED` times in its first rounds has not stopped; where the others were played to the
-    end it is known of all how many stopped. Runs whose first three labels are equal are counted apart.
+    A run that asks more than `STOPPED` times in its first rounds has not stopped; where all others were played to the
+    end it is known of all how many stopped, and where some were, of how many. Runs whose first three labels are equal
+    are counted apart.
     """
     names = ["gamma", "form", "seeds", "asked by round 100", "three equal labels: silent", "others: silent"]
     names += ["others: stopped in the end", "paper's others: stopped", "p"]
@@ -181,10 +182,11 @@ def first_rounds(theirs: Any) -> list[str]:
         equal, others = part[alike], part[~alike]
         silent = [int((some["asked_200_to_400"] == 0).sum()) for some in (equal, others)]
         few = others[others["asked"] <= STOPPED]
-        ended, told = silent[1], "-"
-        if set(few["seed"]) <= set(whole["seed"]):
-            ended = int((whole[whole["seed"].isin(few["seed"])]["asked"] <= STOPPED).sum())
-            told = str(ended)
+        known = whole[whole["seed"].isin(few["seed"])]["asked"]
+        ended = int((known <= STOPPED).sum())
+        told = str(ended)
+        if len(known) < len(few):
+            ended, told = silent[1], f"{ended} of {len(known)}" if len(known) else "-"
         stopped, asking = unequal(theirs, gamma)
         p = fisher_exact([[ended, len(others) - ended], [stopped, asking]]).pvalue
         cells = [gamma, form, len(part), shown(summarise(part["asked_by_100"]))]
@@ -192,6 +194,37 @@ def first_rounds(theirs: Any) -> list[str]:
         cells += [f"{stopped} of {stopped + asking}", f"{p:.2g}"]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return lines
+
+
+def verdicts(theirs: Any, gamma: int = 3) -> list[str]:
+    """What each form says of the runs of INeural on covertype, beside the authors' runs: three things that must fit.
+
+    How many stop of those whose first three labels are not all equal, with Fisher's p; the farthest of the means of F1,
+    in standard errors; the questions of whole runs that go on asking.
+    """
+    names = ["form", "others: silent", "p", "F1, farthest", "questions of runs that go on asking"]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    known = theirs[(theirs["dataset"] == "covertype") & (theirs["strategy"] == INEURAL[gamma])]["questions"]
+    asking = sorted(int(n) for n in known[known > STOPPED])
+    stopped, going = unequal(theirs, gamma)
+    lines.append(f"| the paper's | {stopped} of {stopped + going} | - | - | {asking[0]} to {asking[-1]} |")
+    farthest = {line[1]: line[-1] for line in map(_split, scores_by_labels()[2:]) if line[0] == str(gamma)}
+    runs = pd.read_csv(ineural.RUNS)
+    runs = runs[(runs["data"] == "covertype") & (runs["gamma"] == gamma)]
+    for form, part in runs[runs["rounds"] == FIRST].groupby("form", sort=False):
+        others = part[(part["distinct"] > 1) | (part["asked"] < FIRST_LABELS)]
+        silent = int((others["asked_200_to_400"] == 0).sum())
+        p = fisher_exact([[silent, len(others) - silent], [stopped, going]]).pvalue
+        whole = runs[(runs["rounds"] == WHOLE) & (runs["form"] == form) & (runs["asked"] > STOPPED)]["asked"]
+        cells = [form, f"{silent} of {len(others)}", f"{p:.2g}", farthest.get(form, "-")]
+        cells.append(", ".join(str(n) for n in sorted(whole)) or "-")
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _split(line: str) -> list[str]:
+    """The cells of a table's line."""
+    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def unequal(theirs: Any, gamma: int) -> tuple[int, int]:
@@ -279,6 +312,7 @@ def study() -> None:
         ("still asking", still_asking(runs, theirs)),
         ("first rounds", first_rounds(theirs)),
         ("scores", scores_by_labels()),
+        ("verdicts", verdicts(theirs)),
         ("older form", older_ineural(theirs)),
     ):
         head, _, rest = text.partition(f"<!-- {mark} -->\n")

@@ -220,9 +220,8 @@ class ModuleEmbedding(Embedding):
         outputs, hidden = self._forward(X)
         gradient = self._gradient(X)
         if self.kind == "released":
-            gradient = torch.nn.functional.pad(gradient, (0, -gradient.shape[1] % self.block_size))
-            gradient = gradient.view(len(X), -1, self.block_size).mean(2)
-            return outputs, torch.cat([gradient, hidden], 1)
+            means = gradient.view(len(X), -1, self.block_size).mean(2)
+            return outputs, torch.cat([means, hidden], 1)
         return outputs, torch.cat([hidden, gradient], 1)
 
     def _forward(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -237,6 +236,7 @@ class ModuleEmbedding(Embedding):
         return outputs, relu(seen[0])
 
     def _gradient(self, X: Tensor) -> Tensor:
+        """The gradient of each row, as a whole number of blocks where blocks are averaged."""
         everything = {name: p.detach() for name, p in self.network.named_parameters()}
         wanted = {name: everything[name] for name in self._names}
 
@@ -245,7 +245,10 @@ class ModuleEmbedding(Embedding):
             return out.sum()
 
         per_sample: Callable[..., dict[str, Tensor]] = vmap(grad(total), in_dims=(None, 0))
-        return torch.cat([g.flatten(1) for g in per_sample(wanted, X).values()], 1)
+        parts = [g.flatten(1) for g in per_sample(wanted, X).values()]
+        if self.kind == "released":
+            parts.append(X.new_zeros(len(X), -sum(part.shape[1] for part in parts) % self.block_size))
+        return torch.cat(parts, 1)
 
 
 def embedding(network: nn.Module, shape: tuple[int, ...], *, kind: str, block_size: int, device: str) -> Embedding:

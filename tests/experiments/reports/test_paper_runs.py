@@ -9,6 +9,7 @@ import torch
 from benchmarks import ineural, rivals_table
 
 from sparingly import label_efficient
+from sparingly.experiments.dataset import Dataset
 from sparingly.experiments.reports.paper_runs import beside_the_paper, draw_all_beside, paper_runs
 from sparingly.experiments.runs.experiment_settings import SettingsError
 from sparingly.strategies.published.selective_sampling.ineural import INeural
@@ -106,6 +107,31 @@ def test_scores_stand_beside_the_authors_figure(tmp_path, monkeypatch):
     lines = [line for line in rivals_table.scores_by_labels() if line.startswith("| 6 |")]
     assert lines[0].startswith("| 6 | the paper's | 0.393 ± 0.022 |")
     assert lines[1].startswith("| 6 | released | 0.500 ± 0.058 |")
+
+
+def test_a_form_is_judged_by_what_stops_by_f1_and_by_the_questions_of_runs_that_go_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(ineural, "RUNS", tmp_path / "runs.csv")
+    monkeypatch.setattr(ineural, "SCORES", tmp_path / "scores.csv")
+    lines = [f"covertype,3,400,{seed},released,9,9,9,{seed},2" for seed in range(2)]
+    lines += ["covertype,3,400,2,released,9,3,3,0,1", "covertype,3,10000,1,released,9,6000,9,0,2"]
+    ineural.RUNS.write_text("\n".join([",".join(ineural.COLUMNS), *lines, ""]))
+    rows = [f"covertype,3,400,{s},released,10,{0.3 + s / 100}" for s in range(3)]
+    ineural.SCORES.write_text("\n".join(["data,gamma,rounds,seed,form,labels,f1", *rows, ""]))
+    theirs = pd.DataFrame({"dataset": "covertype", "strategy": rivals_table.INEURAL[3], "questions": [3, 5000, 6100]})
+    paper, ours = rivals_table.verdicts(theirs)[2:]
+    assert paper == "| the paper's | 0 of 2 | - | - | 5000 to 6100 |"
+    assert ours == "| released | 1 of 2 | 1 | -2.7 | 6000 |"
+
+
+def test_covertype_in_another_form_has_the_same_rows():
+    raw = np.concatenate([np.full((5, 10), 2000), np.eye(5, 44, dtype=int)], axis=1)
+    known = Dataset("covertype", raw, np.arange(5), tuple("12345"))
+    unscaled, once = (change(known) for change in ineural.DATA.values())
+    rows = slice(0, 5)
+    assert [one.n_features for one in (known, unscaled, once)] == [98, 98, 54]
+    assert unscaled.rows(rows)[:, 10:].max() < 0.01 < once.rows(rows)[:, 10:].max()
+    for one in (known, unscaled, once):
+        np.testing.assert_allclose(np.linalg.norm(one.rows(rows), axis=1), 1, rtol=1e-6)
 
 
 @pytest.mark.parametrize("form", list(ineural.CHANGES))

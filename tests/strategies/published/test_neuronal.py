@@ -33,6 +33,15 @@ def test_the_rule_is_the_gap_of_f1_plus_f2():
         assert gap == pytest.approx(float(u[row, -1] - u[row, -2]), abs=1e-6)
 
 
+@pytest.mark.parametrize(("network", "shape"), [("mlp", (5,)), ("lenet", (1, 16, 16))])
+def test_the_scores_are_f1_without_the_embedding(network, shape, monkeypatch):
+    strategy = Neuronal(label_efficient(3), shape, network=network, seed=1)
+    X = torch.randn(40, *shape, generator=torch.Generator().manual_seed(0))
+    f1 = strategy.assess(X).values["f1"]
+    monkeypatch.delattr(type(strategy.network), "exploit")
+    np.testing.assert_allclose(strategy.scores(X), f1, atol=1e-6)
+
+
 def test_more_gamma_more_questions():
     assert questions(gamma=0.01) < questions(gamma=3) < questions(gamma=9)
 

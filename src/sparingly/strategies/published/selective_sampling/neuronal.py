@@ -122,6 +122,9 @@ class Neuronal(GapStrategy):
         outputs, compact = self.network.exploit(X)
         return {"f1": outputs, "f2": self.network.explore(compact), "compact": compact}
 
+    def _scores(self, X: Tensor) -> Tensor:
+        return self.network.estimate(X)
+
     def _weight(self) -> float:
         return 1 / (self.n_labels + 1) if self.options["discount"] else 1.0
 
