@@ -17,11 +17,11 @@ DISCOUNT = 0.6
 TOLD_DISCOUNT = 0.3
 """The same where the number of rounds was told: then all of them count from the first label on."""
 TOLD_EMBEDDED_DISCOUNT = 0.9
-"""The same on embeddings, where the risk of announcing is not overrated (`sharpness`)."""
+"""The same on embeddings, where the risk of announcing is not overrated (`sharpness`), ..."""
 EMBEDDED_DISCOUNT = 0.3
-"""The same on embeddings whose number was not told: labels go on teaching there, so those to come would teach it, ..."""
+"""... and where their number was not told: as a stream grows, fewer rounds are to come than there have been, ..."""
 EMBEDDED_FURTHER = 5500
-"""... and so many rounds more than usual are counted on."""
+"""... but from its start on so many more than usual are counted on."""
 PANEL_DISCOUNT = 0.9
 """The same beside experts who may be wrong: a label also says how far they, and what is learned from their answers, are
 to be trusted."""
