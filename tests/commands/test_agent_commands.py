@@ -14,6 +14,7 @@ import numpy as np
 import pexpect
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 import sparingly as sp
 from sparingly.commands.main import main
@@ -269,3 +270,39 @@ def test_the_terminal_shows_all_fields_with_their_names(sparingly, path: Path) -
     said = sparingly("answer", other, stdin="s\nq\n")[1]
     assert "clerk" in said
     assert "missing" in said
+
+
+def test_a_file_of_paths_is_a_file_of_pictures(sparingly, path: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for name, colour in (("a", 40), ("b", 200)):
+        Image.new("RGB", (30, 20), (colour,) * 3).save(photos / f"{name}.png")
+    (tmp_path / "known.csv").write_text("photo,kind\nphotos/a.png,dark\nphotos/b.png,light\n")
+    (tmp_path / "new.csv").write_text("photo\nphotos/b.png\nphotos/a.png\n")
+    sparingly("create", str(path), "--classes", "dark,light", "--strategy", "always_ask")
+    assert "2 labels taught" in sparingly("teach", str(path), str(tmp_path / "known.csv"), "--target", "kind")[1]
+    assert len(sparingly("observe", str(path), str(tmp_path / "new.csv"))[1].splitlines()) == 2
+    with sp.Agent.open(path) as agent:
+        assert (agent.settings.shape, agent.questions()[0].payload.kind) == ((3, 32, 32), "image")
+    Image.new("1", (20_000, 20_000)).save(photos / "wall.png")
+    Image.new("RGB", (1, 1)).save(photos / "dot.png")
+    (photos / "half.png").write_bytes((photos / "a.png").read_bytes()[:50])
+    (photos / "text.png").write_text("no picture at all")
+    for name, words in (
+        ("wall", "wall.png: the image has more than 40000000 pixels"),
+        ("dot", "dot.png: the image has 1 x 1 pixels: 2 x 2 are the least"),
+        ("half", "half.png: the image is broken"),
+        ("text", "text.png: the image is none of PNG"),
+        ("gone", "gone.png cannot be read: No such file"),
+    ):
+        (tmp_path / "bad.csv").write_text(f"photo\nphotos/a.png\nphotos/{name}.png\n")
+        code, _, said = sparingly("observe", str(path), str(tmp_path / "bad.csv"))
+        assert (code != 0, words in said, said.count("\n")) == (True, True, 1), said
+    with sp.Agent.open(path) as agent:
+        assert agent.stats().observations == 2
+
+
+def test_a_text_that_ends_like_a_picture_is_a_text(sparingly, path: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "mails.csv").write_text("mail\nmy card is gone\nplease look at card.png\n")
+    sparingly("create", str(path), "--classes", "a,b", "--strategy", "always_ask", "--encoder", "hashing")
+    assert len(sparingly("observe", str(path), str(tmp_path / "mails.csv"))[1].splitlines()) == 2

@@ -58,3 +58,29 @@ def test_a_table_with_paths_beside_numbers(zoo: Path) -> None:
 def test_what_is_no_folder_of_pictures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has no pictures: give a folder with one subfolder a class"):
         load(tmp_path)
+    Image.new("RGB", (9, 9)).save(tmp_path / "cat.png")
+    with pytest.raises(DataError, match="has pictures beside its subfolders only: give a folder"):
+        load(tmp_path)
+
+
+def test_every_kind_of_bad_picture_is_named_and_left_out(zoo: Path) -> None:
+    whole = (zoo / "cats" / "0.png").read_bytes()
+    Image.new("RGB", (1, 1)).save(zoo / "cats" / "dot.png")
+    Image.new("1", (20_000, 20_000)).save(zoo / "cats" / "wall.png")
+    (zoo / "dogs" / "half.png").write_bytes(whole[: len(whole) // 2])
+    (zoo / "dogs" / "text.png").write_text("no picture at all")
+    (zoo / "dogs" / "void.png").write_bytes(b"")
+    wanted = {
+        "dot.png: the image has 1 x 1 pixels: 2 x 2 are the least",
+        "wall.png: the image has more than 40000000 pixels",
+        "half.png: the image is broken",
+        "text.png: the image is none of",
+        "void.png: the image is none of",
+    }
+    lines = [f"{path},{path.parent.name}" for path in sorted(zoo.glob("*/*.png"))]
+    (zoo / "list.csv").write_text("\n".join(["photo,kind", *lines]))
+    for data in (load(zoo, "encoded"), load(zoo / "list.csv", "encoded", target="kind")):
+        assert len(data) == 8
+        told = [note for note in data.notes if note.startswith("warning")]
+        assert all(sum(one in note for note in told) == 1 for one in wanted), told
+        assert len(told) == len(wanted)

@@ -61,9 +61,9 @@ class Served:
             listener.close()
 
 
-def picture(kind: str = "PNG", colour: str = "teal") -> bytes:
+def picture(kind: str = "PNG", colour: str = "teal", size: tuple[int, int] = (24, 16)) -> bytes:
     out = io.BytesIO()
-    Image.new("RGB", (24, 16), colour).save(out, kind)
+    Image.new("RGB" if max(size) < 1000 else "1", size, colour if max(size) < 1000 else 0).save(out, kind)
     return out.getvalue()
 
 

@@ -103,14 +103,13 @@ def observe(
 
     The agent is a file, a database, or one of a running service: http://127.0.0.1:8000/NAME.
     """
-    from sparingly.commands.input_formats import batches, open_rows, without
+    from sparingly.commands.input_formats import batches, observation, open_rows, without
 
     left_out = [column.strip() for column in drop.split(",")] if drop else []
     with open_rows(source, kind, id, payload) as rows, _opened(place, token) as opened:
         for block in batches(without(rows, left_out), batch):
-            tickets = opened.observe_many(
-                [one.features for one in block], ids=[one.id for one in block], payloads=[one.payload for one in block]
-            )
+            X, ids = [observation(one) for one in block], [one.id for one in block]
+            tickets = opened.observe_many(X, ids=ids, payloads=[one.payload for one in block])
             for ticket in tickets:
                 typer.echo(json.dumps(dict(ticket)))
 
@@ -126,7 +125,7 @@ def teach(
     id: Annotated[str, typer.Option(help="The column or key that holds the caller's own id.")] = "id",
 ) -> None:
     """Teach an agent labels that are there already: learned at once, free, counted apart from questions."""
-    from sparingly.commands.input_formats import class_of, open_rows, with_labels, without
+    from sparingly.commands.input_formats import class_of, observation, open_rows, with_labels, without
 
     place, source = ("agent.db", place) if source is None else (place, source)
     left_out = [column.strip() for column in drop.split(",")] if drop else []
@@ -135,7 +134,7 @@ def teach(
         known = [row for row in every if row.label is not None]
         classes = opened.classes
         labels = [class_of(row.label, classes) for row in known]
-        count = opened.teach([row.features for row in known], labels, ids=[row.id for row in known])
+        count = opened.teach([observation(row) for row in known], labels, ids=[row.id for row in known])
     unlabelled = f", {len(every) - len(known)} rows without one left out" if len(known) < len(every) else ""
     typer.echo(f"{place}: {count} labels taught{unlabelled}")
 
@@ -152,7 +151,7 @@ def plant(
     id: Annotated[str, typer.Option(help="The column or key that holds the caller's own id.")] = "id",
 ) -> None:
     """Plant items whose classes are known among the questions, to see how often people are right."""
-    from sparingly.commands.input_formats import class_of, open_rows, with_labels, without
+    from sparingly.commands.input_formats import class_of, observation, open_rows, with_labels, without
     from sparingly.live.agent.agent import Agent
 
     place, source = ("agent.db", place) if source is None else (place, source)
@@ -160,7 +159,7 @@ def plant(
     with open_rows(source, kind, id, payload) as rows, _opened(place, token) as opened:
         known = [row for row in with_labels(without(rows, left_out), target) if row.label is not None]
         labels = [class_of(row.label, opened.classes) for row in known]
-        X, ids, shown = [row.features for row in known], [row.id for row in known], [row.payload for row in known]
+        X, ids, shown = [observation(row) for row in known], [row.id for row in known], [row.payload for row in known]
         act = opened.team.plant if isinstance(opened, Agent) else opened.plant
         count = len(act(X, labels, ids=ids, payloads=shown))
     typer.echo(f"{place}: {count} items planted")

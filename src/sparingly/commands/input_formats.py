@@ -16,6 +16,7 @@ from typing import Any
 from sparingly.encoders.csv_format import CsvFormat, decimal_mark, plain_number
 from sparingly.encoders.encoding_errors import EncodingError
 from sparingly.encoders.fields import reads_as_number
+from sparingly.encoders.pictures import names_picture, read_picture
 from sparingly.live.agent.errors import AgentError
 
 
@@ -36,6 +37,7 @@ def open_rows(
     """The observations of a file, or of standard input if there is none or it is called -.
 
     How a CSV file is written is found out from all of it; of standard input, which may go on for days, from its header.
+    A column of a file whose cells all name pictures holds these, from the file's own folder on.
     """
     if source in (None, "-"):
         yield read_rows(sys.stdin, kind, id_name, payload=payload)
@@ -45,7 +47,8 @@ def open_rows(
         found, text = CsvFormat().read(path.read_bytes())
     except EncodingError as error:
         raise AgentError(f"{path}: {error}") from None
-    yield read_rows(io.StringIO(text, newline=""), kind, id_name, payload=payload, form=found, text=text)
+    rows = read_rows(io.StringIO(text, newline=""), kind, id_name, payload=payload, form=found, text=text)
+    yield _with_pictures(rows, path.parent, text, found)
 
 
 def read_rows(
@@ -114,6 +117,12 @@ def without(rows: Iterable[InputRow], columns: Sequence[str]) -> Iterator[InputR
         yield replace(row, features=kept)
 
 
+def observation(row: InputRow) -> Any:
+    """What is observed: the row, or the picture that it holds if it holds nothing else."""
+    alone = list(row.features.values()) if isinstance(row.features, dict) and len(row.features) == 1 else [None]
+    return alone[0] if isinstance(alone[0], Path) else row.features
+
+
 def class_of(label: Any, classes: Sequence[Any]) -> Any:
     """The class that a cell means: 1 may be written 1, 1.0 or "1".
 
@@ -154,12 +163,40 @@ def _with_decimal_commas(text: str | None, form: CsvFormat) -> set[str]:
     """The columns of a whole file whose numbers have a decimal comma."""
     if text is None or form.separator == ",":
         return set()
+    columns = _columns(text, form)
+    return {key for key, cells in columns.items() if decimal_mark(cells, form.separator or ",") == ","}
+
+
+def _columns(text: str, form: CsvFormat) -> dict[str, list[str]]:
+    """The cells of a whole file that are not empty, by column."""
     columns: dict[str, list[str]] = {}
     for row in _reader(io.StringIO(text, newline=""), form):
         for key, value in row.items():
             if isinstance(value, str) and value.strip():
                 columns.setdefault(str(key).strip(), []).append(value)
-    return {key for key, cells in columns.items() if decimal_mark(cells, form.separator or ",") == ","}
+    return columns
+
+
+def _with_pictures(rows: Iterator[InputRow], folder: Path, text: str, form: CsvFormat) -> Iterator[InputRow]:
+    """The rows, with the paths of pictures in place of their names; one that cannot be read is refused."""
+    named: set[str] | None = None
+    for row in rows:
+        if not isinstance(row.features, dict) or not any(map(names_picture, row.features.values())):
+            yield row
+            continue
+        if named is None:
+            named = {key for key, cells in _columns(text, form).items() if all(map(names_picture, cells))}
+        paths = {key: folder / row.features[key].strip() for key in named if isinstance(row.features.get(key), str)}
+        for path in paths.values():
+            _check_picture(path)
+        yield replace(row, features={**row.features, **paths})
+
+
+def _check_picture(path: Path) -> None:
+    try:
+        read_picture(path)
+    except EncodingError as error:
+        raise AgentError(str(error)) from None
 
 
 def _payload_of(row: dict[str, Any], payload: str | None, number: int) -> Any:

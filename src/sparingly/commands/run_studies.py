@@ -132,7 +132,8 @@ def run_own_study(given: Mapping[str, Any], settings: Path | None) -> None:
     folders = chosen.pop("images", ())
     for folder in folders:
         if not Path(folder).is_dir():
-            raise DataError(f"--images {folder}: there is no such folder")
+            what = "it is a file, no folder" if Path(folder).exists() else "there is no such folder"
+            raise DataError(f"--images {folder}: {what}")
     if folders:
         chosen["data"] = [*chosen.get("data", ()), *folders]
     options = _run_options(chosen)

@@ -27,7 +27,7 @@ MOST_TOKENS = 256
 """Of a text, from its beginning: what the model was trained with."""
 _LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
 _ENGINE = "fbgemm"
-"""What computes in 8 bits, on x86 processors."""
+"""What computes in 8 bits, on x86 processors. oneDNN, which has AMX, ends the process on some virtual ones."""
 _AT_ONCE = 256
 """Tokens that go through the layers together: with more of them, what lies between two layers leaves the cache."""
 _COMMON = 1996, 4000

@@ -16,7 +16,7 @@ from sparingly.experiments.array_cache import cached
 from sparingly.experiments.csv_files import DataError, file_hash
 from sparingly.experiments.table_encoding import encode_target
 
-SHOWN = 3
+SHOWN = 10
 """Broken files that are named one by one; of more, their number."""
 
 
@@ -41,8 +41,10 @@ def read_folder(folder: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64], tup
     """
     files = _files(folder)
     if not files:
+        loose = any(path.suffix.lower() in SUFFIXES for path in folder.iterdir())
+        found = "has pictures beside its subfolders only" if loose else "has no pictures"
         kinds = ", ".join(SUFFIXES)
-        raise DataError(f"{folder} has no pictures: give a folder with one subfolder a class, with files {kinds}")
+        raise DataError(f"{folder} {found}: give a folder with one subfolder a class, with files {kinds}")
     arrays = cached(f"pictures-{folder_hash(folder)}", lambda: _decoded(folder, files))
     kept = np.asarray(arrays["kept"])
     y, classes = encode_target(np.array([path.parent.name for path in files])[kept], "the subfolder")

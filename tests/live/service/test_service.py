@@ -325,6 +325,9 @@ def test_an_image_can_be_uploaded_as_a_file(ask):
     assert told.json()["id"] == "p"
     for files, data, said in (
         ({"image": ("x.png", b"nonsense")}, {}, "the image is none of"),
+        ({"image": ("x.png", picture()[:60])}, {}, "the image is broken"),
+        ({"image": ("x.png", picture(size=(1, 1)))}, {}, "the image has 1 x 1 pixels: 2 x 2 are the least"),
+        ({"image": ("x.png", picture(size=(20_000, 20_000)))}, {}, "the image has more than 40000000 pixels"),
         ({"image": ("x.png", picture())}, {"features": "[1"}, "features is not JSON"),
         ({"image": ("x.png", picture())}, {"features": "3"}, "features must be numbers"),
     ):

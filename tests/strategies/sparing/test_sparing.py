@@ -2,6 +2,7 @@
 
 import functools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from sparingly.strategies import Sparing
 from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
 from sparingly.strategies.sparing.purchase import Check, ExpectedCosts, Offer, PurchaseRule
 from sparingly.strategies.sparing.watch import Evidence, Watch
-from sparingly.strategies.sparing.worth import Worth
+from sparingly.strategies.sparing.worth import EMBEDDED_DISCOUNT, EMBEDDED_FURTHER, TOLD_EMBEDDED_DISCOUNT, Worth
 
 RUNS = Path(__file__).parents[3] / "docs" / "results" / "sparing" / "runs.jsonl"
 
@@ -146,6 +147,27 @@ def test_where_the_length_is_told_a_label_counts_for_less_of_the_rounds_to_come(
         assert strategy.knowledge.worth is not None
         worth.append(strategy.knowledge.worth.average)
     assert worth[1] == pytest.approx(0.5 * worth[0])
+
+
+def test_on_embeddings_more_rounds_are_counted_on_and_each_counts_for_less():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 6)).astype(np.float32), rng.integers(2, size=120)
+    X[:, 0] += 3 * y
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    averages = []
+    for horizon in (None, 3000):
+        strategy = Sparing(sp.label_efficient(2), 6, horizon=horizon, seed=0)
+        strategy.teach(X, y)
+        worth = strategy.knowledge.worth
+        assert strategy.knowledge.beliefs.directions
+        assert worth is not None
+        assert worth.further == (EMBEDDED_FURTHER if horizon is None else 0)
+        averages.append(worth.average)
+    assert averages[0] == pytest.approx(averages[1] * EMBEDDED_DISCOUNT / TOLD_EMBEDDED_DISCOUNT)
+    rule = strategy.purchase_rule
+    offer = Offer(0.4, 0.1, 1.0, clock=100, known=100, waiting=0)
+    worths = [rule(offer, replace(worth, further=further))[1]["worth"] for further in (0, 2899)]
+    assert worths[1] == pytest.approx(2 * worths[0])
 
 
 def test_with_many_classes_labels_are_bought_until_it_can_be_measured_what_they_teach():

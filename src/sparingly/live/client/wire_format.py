@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -116,6 +117,9 @@ def teach(agent: str, X: Sequence[Any], labels: Sequence[Any], ids: Sequence[Any
 
 
 def _observation(x: Any, own_id: Any) -> dict[str, Any]:
+    for name, value in x.items() if isinstance(x, Mapping) else ():
+        if isinstance(value, Path):
+            raise AgentError(f"field {name!r} is a picture: a service takes pictures alone, without other fields")
     observation = {"text": x} if isinstance(x, str) else _image(x) if is_picture(x) else {"features": plain(x)}
     return {**observation, "id": uuid.uuid4().hex if own_id is None else own_id}
 

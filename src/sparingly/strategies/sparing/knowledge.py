@@ -24,9 +24,11 @@ from sparingly.strategies.sparing.purchase import FIRST, MANY, PRIOR_SLOPE, Expe
 from sparingly.strategies.sparing.worth import (
     DISCOUNT,
     EMBEDDED_DISCOUNT,
+    EMBEDDED_FURTHER,
     MANY_PANEL_DISCOUNT,
     PANEL_DISCOUNT,
     TOLD_DISCOUNT,
+    TOLD_EMBEDDED_DISCOUNT,
     Worth,
 )
 from sparingly.strategies.strategy import NEVER
@@ -403,13 +405,17 @@ class Knowledge:
         self.worth = Worth.measure(
             bought, by_labels, stream, unit=unit, learnability=self.learnability, discount=self._discount(), slope=slope
         )
+        if self.panel is None and self.beliefs.directions and not self.told:
+            self.worth = replace(self.worth, further=EMBEDDED_FURTHER)
         if learned is not unseen:
             self.worth = replace(self.worth, asked=self.worth.asked - float((by_labels - now).mean()))
         self.schedule = replace(self.schedule, labels=n, clock=clock)
 
     def _discount(self) -> float:
+        if self.panel is None and self.beliefs.directions:
+            return TOLD_EMBEDDED_DISCOUNT if self.told else EMBEDDED_DISCOUNT
         if self.panel is None:
-            return EMBEDDED_DISCOUNT if self.beliefs.directions else TOLD_DISCOUNT if self.told else DISCOUNT
+            return TOLD_DISCOUNT if self.told else DISCOUNT
         return MANY_PANEL_DISCOUNT if len(self.expected_costs.costs) > MANY else PANEL_DISCOUNT
 
     def _stream_risk(self, sample: Tensor, now: Tensor, risk: Tensor) -> float:

@@ -312,7 +312,7 @@ class PurchaseRule:
                 return True, Why(ASKED_FIRST, {"start": min(start, self.most_first)})
         if worth is None:
             return self._checks(offer, {})
-        to_come = self.rounds_to_come(offer.clock)
+        to_come = self.rounds_to_come(offer.clock) + worth.further
         average = to_come * worth.average / offer.known
         label = to_come * worth.each / offer.known * _lasting(offer) if self.selection else average
         label /= 1 + offer.nearby
@@ -340,7 +340,7 @@ class PurchaseRule:
 
     def announced(self, offers: OfferBlock, worth: Worth) -> tuple[dict[str, Floats], int]:
         """The numbers of a block, and how many of its first rows are not worth a question; the same as one by one."""
-        to_come = self.rounds_to_come(np.arange(offers.clock, offers.clock + len(offers)))
+        to_come = self.rounds_to_come(np.arange(offers.clock, offers.clock + len(offers))) + worth.further
         average = to_come * worth.average / offers.known
         label = to_come * worth.each / offers.known * _lasting(offers) if self.selection else average
         net = offers.price - offers.risk

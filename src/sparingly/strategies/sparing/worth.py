@@ -16,8 +16,12 @@ DISCOUNT = 0.6
 """The share of what a label saves that the labels bought after it would not have saved anyway."""
 TOLD_DISCOUNT = 0.3
 """The same where the number of rounds was told: then all of them count from the first label on."""
-EMBEDDED_DISCOUNT = 0.9
-"""The same on embeddings, where the risk of announcing is not overrated (`sharpness`)."""
+TOLD_EMBEDDED_DISCOUNT = 0.9
+"""The same on embeddings, where the risk of announcing is not overrated (`sharpness`), ..."""
+EMBEDDED_DISCOUNT = 0.3
+"""... and where their number was not told: as a stream grows, fewer rounds are to come than there have been, ..."""
+EMBEDDED_FURTHER = 5500
+"""... but from its start on so many more than usual are counted on."""
 PANEL_DISCOUNT = 0.9
 """The same beside experts who may be wrong: a label also says how far they, and what is learned from their answers, are
 to be trusted."""
@@ -54,6 +58,8 @@ class Worth:
         What an e-fold of labels saves a round, all of it, and the standard error of that.
     asked
         What announcing those that were asked about would cost today.
+    further
+        Rounds that are counted on beside those that usually are.
     """
 
     gamma: float = 0.0
@@ -64,6 +70,7 @@ class Worth:
     slope: float = 0.0
     error: float = 0.0
     asked: float = 0.0
+    further: int = 0
 
     @classmethod
     def measure(
