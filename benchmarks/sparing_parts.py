@@ -1,7 +1,8 @@
-"""Where Sparing's processor time goes on a long stream, and what it would be if parts of it took none.
+"""Where Sparing's processor time goes, and what it would be if parts of it took none.
 
-`python -m benchmarks sparing_parts [ROUNDS]` plays that many rounds of covertype (100 000 if nothing is said) with a
-timer around each part, prints the seconds of each, and how many rounds a second there would be without it.
+`python -m benchmarks sparing_parts [DATA [ROUNDS]]` plays that many rounds of a data set (100 000 of covertype if
+nothing is said) with a timer around each part, prints the seconds of each, and how many rounds a second there would be
+without it.
 """
 
 from __future__ import annotations
@@ -82,9 +83,9 @@ def parts(name: str, rounds: int) -> tuple[int, Counter[str]]:
 def command(arguments: list[str]) -> int:
     """Print the table."""
     torch.set_num_threads(1)
-    rounds = int(arguments[0]) if arguments else 100_000
-    asked, seconds = parts("covertype", rounds)
-    print(f"{rounds} rounds of covertype, seed {SEED}, {asked} questions\n")
+    name, rounds = arguments[0] if arguments else "covertype", int(arguments[1]) if arguments[1:] else 100_000
+    asked, seconds = parts(name, rounds)
+    print(f"{rounds} rounds of {name}, seed {SEED}, {asked} questions\n")
     print("| part | seconds | share | rounds a second without it |\n| --- | --- | --- | --- |")
     for part in ("all", *PARTS, REST):
         left = seconds["all"] - (seconds[part] if part != "all" else 0.0)

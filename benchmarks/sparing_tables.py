@@ -25,7 +25,7 @@ def page(runs: list[Run]) -> str:
     parts = {
         "10 000 rounds (`python -m benchmarks.sparing table line`)": _main(runs),
         "What the line owes to hindsight (`table line`)": _hindsight(runs),
-        "Other lengths and prices (`told horizons long whole long_told table_prices`)": _cases(runs),
+        "Other lengths and prices (`told horizons long whole long_told table_prices dear`)": _cases(runs),
         "Other costs and prices beside other strategies (`prices`)": _prices(runs),
         "A LeNet (`lenet`)": _lenet(runs),
         "What each part brings (`ablation`)": _ablation(runs),
@@ -115,22 +115,24 @@ def _best_elsewhere(lines: list[Run], left_out: Run) -> str:
 
 
 def _cases(runs: list[Run]) -> str:
-    lines, rows, told_or_long = _lines(runs), [], []
-    for one in sorted(_of(runs, "told", "horizons", "long", "whole", "long_told", "table_prices"), key=_case):
+    lines, rows = _lines(runs), []
+    cases: dict[tuple[Any, ...], list[float]] = {}
+    for one in sorted(_of(runs, "told", "horizons", "long", "whole", "long_told", "table_prices", "dear"), key=_case):
         if one.get("who") == "line":
             continue
         line = lines.get(_case(one))
         over = "" if line is None else f"{one['cost'] / line['cost']:.2f}"
-        if line is not None and one["group"] in ("told", "long", "table_prices"):
-            told_or_long.append(one["cost"] / line["cost"])
+        if line is not None and one["group"] in ("told", "long", "table_prices", "dear"):
+            cases.setdefault((*_case(one)[:3], one.get("told")), []).append(one["cost"] / line["cost"])
         data, horizon, price, seed = _case(one)
         told = "told" if one.get("told") else "untold"
         best = "" if line is None else f"{line['cost']:.0f} ({line['learner']}, {line['asked']})"
         costs = [f"{one['cost']:.0f}", str(one["asked"]), f"{one['majority']:.0f}", best, over]
         rows.append([data, str(horizon), told, f"{price:g}", str(seed), *costs])
-    if told_or_long:
-        which = "geometric mean of 1000 and 3000 told, 30 000 and 100 000 untold, and other prices"
-        rows.append([which, *[""] * 8, f"{_mean_ratio(told_or_long):.2f}"])
+    if cases:
+        which = "geometric mean of 1000 and 3000 told, 30 000 and 100 000 untold, and other prices; the worst of them"
+        means = [_mean_ratio(found) for found in cases.values()]
+        rows.append([which, *[""] * 8, f"{_mean_ratio(means):.2f}; {max(means):.2f}"])
     heads = (
         "data set",
         "rounds",
