@@ -25,7 +25,10 @@ def page(runs: list[Run]) -> str:
     parts = {
         "10 000 rounds (`python -m benchmarks.sparing table line`)": _main(runs),
         "What the line owes to hindsight (`table line`)": _hindsight(runs),
-        "Other lengths and prices (`told horizons long whole table_prices`)": _cases(runs),
+        "Other lengths and prices (`told horizons long whole long_told table_prices dear`)": _cases(runs),
+        "Other costs and prices beside other strategies (`prices`)": _prices(runs),
+        "A LeNet (`lenet`)": _lenet(runs),
+        "What each part brings (`ablation`)": _ablation(runs),
         "Data sets never seen before (`unseen`)": _unseen(runs),
         "Boosted trees in the line of 10 000 rounds (`boosted`)": _boosted(runs),
         "Two classes swapped (`drift`)": _drift(runs),
@@ -112,21 +115,24 @@ def _best_elsewhere(lines: list[Run], left_out: Run) -> str:
 
 
 def _cases(runs: list[Run]) -> str:
-    lines, rows, told_or_long = _lines(runs), [], []
-    for one in sorted(_of(runs, "told", "horizons", "long", "whole", "table_prices"), key=_case):
+    lines, rows = _lines(runs), []
+    cases: dict[tuple[Any, ...], list[float]] = {}
+    for one in sorted(_of(runs, "told", "horizons", "long", "whole", "long_told", "table_prices", "dear"), key=_case):
         if one.get("who") == "line":
             continue
         line = lines.get(_case(one))
         over = "" if line is None else f"{one['cost'] / line['cost']:.2f}"
-        if line is not None and one["group"] != "horizons":
-            told_or_long.append(one["cost"] / line["cost"])
+        if line is not None and one["group"] in ("told", "long", "table_prices", "dear"):
+            cases.setdefault((*_case(one)[:3], one.get("told")), []).append(one["cost"] / line["cost"])
         data, horizon, price, seed = _case(one)
         told = "told" if one.get("told") else "untold"
         best = "" if line is None else f"{line['cost']:.0f} ({line['learner']}, {line['asked']})"
         costs = [f"{one['cost']:.0f}", str(one["asked"]), f"{one['majority']:.0f}", best, over]
         rows.append([data, str(horizon), told, f"{price:g}", str(seed), *costs])
-    if told_or_long:
-        rows.append(["geometric mean without untold 1000 and 3000", *[""] * 8, f"{_mean_ratio(told_or_long):.2f}"])
+    if cases:
+        which = "geometric mean of 1000 and 3000 told, 30 000 and 100 000 untold, and other prices; the worst of them"
+        means = [_mean_ratio(found) for found in cases.values()]
+        rows.append([which, *[""] * 8, f"{_mean_ratio(means):.2f}; {max(means):.2f}"])
     heads = (
         "data set",
         "rounds",
@@ -183,15 +189,61 @@ def _drift(runs: list[Run]) -> str:
 def _late(runs: list[Run]) -> str:
     rows: list[list[str]] = []
     at_once: dict[tuple[Any, ...], float] = {}
-    for one in sorted(
-        _of(runs, "late", "live"), key=lambda run: (*_case(run), run.get("delay", 0), run.get("seconds_late", 0))
-    ):
-        by, seconds = one.get("delay", 0), one.get("seconds_late")
-        at_once.setdefault((one["group"], *_case(one)), one["cost"])
-        when = f"{by} rounds" if seconds is None else f"{seconds} s"
-        ratio = one["cost"] / at_once[one["group"], *_case(one)]
-        rows.append([one["data"], str(one["seed"]), when, f"{one['cost']:.0f}", str(one["asked"]), f"{ratio:.2f}"])
-    return _table(("data set", "seed", "late by", "sparing", "questions", "over at once"), rows)
+    late = [{"who": "sparing", "delay": 0, "seconds_late": -1, **one} for one in _of(runs, "late", "live")]
+    for one in sorted(late, key=lambda run: (*_case(run), run["who"] != "sparing", run["seconds_late"], run["delay"])):
+        by, seconds, case = one["delay"], one["seconds_late"], (one["group"], one["who"], *_case(one))
+        when = f"{by} rounds" if seconds < 0 else f"{seconds} s"
+        ratio = one["cost"] / at_once.setdefault(case, one["cost"])
+        who = "first m by hindsight" if one["who"] == "our learner" else one["who"]
+        figures = [f"{one['cost']:.0f}", str(one["asked"]), f"{ratio:.2f}"]
+        rows.append([one["data"], str(one["seed"]), when, who, *figures])
+    return _table(("data set", "seed", "late by", "who asks", "cost", "questions", "over at once"), rows)
+
+
+def _prices(runs: list[Run]) -> str:
+    """Sparing beside the cheapest of the others that were played."""
+    played: dict[tuple[str, str], dict[str, float]] = {}
+    for one in _of(runs, "prices"):
+        what = "costs [[0, 1], [0.5, 0]]" if one.get("costs") else f"a question costs {one['price']:g}"
+        played.setdefault((one["data"], what), {})[one["who"]] = one["cost"]
+    rows = []
+    for (data, what), costs in sorted(played.items()):
+        others = sorted((cost, who) for who, cost in costs.items() if who != "sparing")
+        if "sparing" in costs and others:
+            cost, who = others[0]
+            ratio = f"{costs['sparing'] / cost:.2f}"
+            rows.append([data, what, f"**{costs['sparing']:.0f}**", f"{who} {cost:.0f}", str(len(others)), ratio])
+    return _table(("data set", "game", "sparing", "next", "others", "ratio"), rows)
+
+
+def _mean_and_error(runs: list[Run]) -> str:
+    cost = np.array([one["cost"] for one in runs])
+    error = cost.std(ddof=1) / len(cost) ** 0.5 if len(cost) > 1 else 0.0
+    return f"{cost.mean():.0f} +- {error:.0f}"
+
+
+def _lenet(runs: list[Run]) -> str:
+    rows = []
+    for data, (paper, goal) in {"mnist": (954, 700), "fashion_mnist": (2750, 2200)}.items():
+        ours = [one for one in _of(runs, "lenet") if one["data"] == data]
+        if ours:
+            each = ", ".join(f"{one['cost']:.0f}" for one in sorted(ours, key=_case))
+            asked, seconds = (f"{np.mean([one[name] for one in ours]):.0f}" for name in ("asked", "seconds"))
+            rows.append([data, str(paper), str(goal), f"**{_mean_and_error(ours)}**", each, asked, seconds])
+    return _table(("data set", "paper", "goal", "sparing", "each seed", "questions", "seconds"), rows)
+
+
+def _ablation(runs: list[Run]) -> str:
+    found = _of(runs, "ablation")
+    names = list(dict.fromkeys(one["data"] for one in found))
+    rows = []
+    for without in dict.fromkeys(one["without"] for one in found):
+        row = []
+        for data in names:
+            ours = [one for one in found if (one["data"], one["without"]) == (data, without)]
+            row += [_mean_and_error(ours), f"{np.mean([one['asked'] for one in ours]):.0f}"] if ours else ["", ""]
+        rows.append([without, *row])
+    return _table(("", *(head for data in names for head in (data, "questions"))), rows)
 
 
 def _times(runs: list[Run]) -> str:

@@ -221,3 +221,20 @@ def test_the_nearest_labels_are_those_of_now():
             assert bought.nearest(X, 2).equal(copy.deepcopy(bought).nearest(X, 2))
     bought.forget([1], since=25)
     assert bought.nearest(X, 2).equal(copy.deepcopy(bought).nearest(X, 2))
+
+
+def test_with_many_labels_bought_where_it_is_unsure_a_model_is_held_as_sure_as_it_may_be_on_the_stream():
+    X, y, generator = labelled(8000)
+    hard = (X[:6000, 0].abs() < 0.3).nonzero().flatten()[:800]
+    y[hard] ^= torch.rand(len(hard), generator=generator) < 0.3
+    bought, stream = torch.cat([hard, torch.arange(6000, 6300)]), X[6300:]
+    risk = {}
+    for beside_experts in (False, True):
+        beliefs = Beliefs(2, (4,), beside_experts=beside_experts)
+        with torch.no_grad():
+            folds = torch.arange(len(bought)) % beliefs.members
+            beliefs.fit(stream[:1000], X[bought], y[bought], folds, torch.Generator().manual_seed(0))
+            held = beliefs(stream).mean(0)
+        risk[beside_experts] = float((1 - held.amax(1)).mean())
+    errors = float((held.argmax(1) != y[6300:]).float().mean())
+    assert errors < risk[False] < risk[True]

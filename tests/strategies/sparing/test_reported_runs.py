@@ -1,7 +1,7 @@
 """The programs behind docs/sparing.md: runs are told apart, and the line is the best of what was tried."""
 
 import numpy as np
-from benchmarks import hindsight, sparing, sparing_tables, unseen_data, untold_length
+from benchmarks import hindsight, late_answers, sparing, sparing_parts, sparing_tables, unseen_data, untold_length
 
 from sparingly.experiments.datasets import load
 from sparingly.experiments.streams import stream
@@ -62,3 +62,19 @@ def test_the_price_of_an_untold_length_is_taken_from_the_first_rounds():
     last = untold_length.table(runs).splitlines()[-1]
     assert last.startswith("| 0 | 1.20 (1.20) |")
     assert last.endswith("| 1.040 | 1.040 |")
+
+
+def test_what_late_answers_cost_is_seen_with_the_same_learner_and_the_best_number_of_questions(monkeypatch):
+    monkeypatch.setattr(late_answers, "SIZES", (20, 40))
+    rounds = stream(load("digits", preprocessing="encoded"), 1000, 300)
+    at_once, late = (late_answers.by_hindsight(rounds, 10, delay, 1000) for delay in (0, 100))
+    assert at_once["cost"] == min(at_once["tried"].values())
+    assert 40 < late["cost"] - at_once["cost"] <= 100
+
+
+def test_the_parts_of_the_time_are_parts_of_the_whole_and_methods_are_left_as_they_were():
+    before = [getattr(owner, name) for owner, name in sparing_parts.PARTS.values()]
+    asked, seconds = sparing_parts.parts("digits", 150)
+    assert 60 <= asked <= 150
+    assert 0 < seconds["training: networks"] < seconds["training"] < seconds["all"]
+    assert before == [getattr(owner, name) for owner, name in sparing_parts.PARTS.values()]

@@ -48,6 +48,8 @@ LEAST_TREE_SHARE = 0.1
 """Trees with a smaller share are left out: they would take longer than all the rest."""
 FIRST_FOR_CURVE = 500
 """Labels from which on the learning curve of the trees is measured: with fewer it is mostly noise."""
+FIRST_FOR_SHARPNESS = 1000
+"""Labels from which on it is seen, on other observations than embeddings, how sure the models may be on the stream."""
 BINS = 10
 """Of how sure a model is, by which labels are compared with the stream."""
 POWERS = np.geomspace(0.5, 3, 19)
@@ -76,6 +78,9 @@ class Beliefs:
         For ablations: without them there are fewer kinds of models, or every member sees every label.
     class_vectors
         What the classes are called, `[class, feature]`, encoded as observations are, where these are embeddings.
+    beside_experts
+        Whether answers of experts who may be wrong are joined with these probabilities: then how sure they may be on
+        the stream is seen after the answers (`Panel`), except on embeddings.
     """
 
     def __init__(
@@ -91,9 +96,10 @@ class Beliefs:
         trees: bool = True,
         crossfit: bool = True,
         class_vectors: Tensor | None = None,
+        beside_experts: bool = False,
         seed: int = 0,
     ) -> None:
-        self.crossfit = crossfit
+        self.crossfit, self._beside_experts = crossfit, beside_experts
         self._names = None if class_vectors is None else ClassNames(class_vectors)
         self._scaling: QuantileScaling | ImageScaling | Unscaled
         self.ensemble: Ensemble
@@ -161,9 +167,9 @@ class Beliefs:
             held = self._fit_trees(self._trees, held, X.flatten(1), labels, generator)
         self._unheard, self._student_share = _unheard(labels, held.shape[1]), 0.0
         self._sharpness = 1.0
-        if not self.directions:
+        if not self.directions and (self._beside_experts or len(X) < FIRST_FOR_SHARPNESS):
             return self._with_unheard(held)
-        if self._names is None:
+        if self._names is None or not self.directions:
             held = self._with_unheard(held)
         else:
             named = self._names.calibrate(flat, y)

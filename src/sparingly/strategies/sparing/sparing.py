@@ -141,6 +141,7 @@ class Sparing(Strategy):
             trees=ablation.trees,
             crossfit=ablation.crossfit,
             class_vectors=None if game.noisy_experts else vectors,
+            beside_experts=bool(game.noisy_experts),
             seed=seed,
         )
         self._names_by = class_vectors if isinstance(class_vectors, str) and not game.noisy_experts else None
