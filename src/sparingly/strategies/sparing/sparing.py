@@ -48,6 +48,8 @@ SEEN = ("risk", "value", "price", "novelty", "cheapest", "probability")
 """What a decision on one row looks at."""
 TRIAL = 0.2
 """The share of the price of the truth up to which an expert is asked beside the first truths, whatever is expected."""
+ENOUGH = 150
+"""Labels beside which everyone was heard who was worth it; then answers are no longer bought for comparison."""
 MANY_PANEL_HORIZON = 6000
 """Rounds to come that are taken for granted beside experts who may be wrong with more than `MANY` classes: answers make
 it easy to wait with labels, which then come too late for most rounds."""
@@ -316,8 +318,7 @@ class Sparing(Strategy):
         # The first truths are bought whatever is believed: what everyone says of them is the fairest comparison.
         starting = self.knowledge.worth is None and self.expected_costs.expert is not None
         cheap = TRIAL * found["price"] if starting else 0.0
-        dearest = math.inf if self.expected_costs.expert is None else found["price"]
-        best = panel.best_offer(found["probability"], asked, truth=dearest, cheap=cheap)
+        best = panel.best_offer(found["probability"], asked, truth=self._truth_price(found["price"]), cheap=cheap)
         if best is not None:
             action, why = best
             return action, found["cheapest"], why
@@ -339,6 +340,19 @@ class Sparing(Strategy):
             )
         return action, announced, Why("{said}; " + words, {**why.values, "said": said})
 
+    def _truth_price(self, price: float) -> float:
+        """What the truth costs beyond what its label is worth: where it is bought anyway, an answer saves nothing.
+
+        Until enough answers were heard beside a truth, these are worth having, too: then it is all of the price.
+        """
+        worth, labels = self.knowledge.worth, len(self.knowledge.bought)
+        if self.expected_costs.expert is None:
+            return math.inf
+        if worth is None or labels < ENOUGH:
+            return price
+        label = self.purchase_rule.rounds_to_come(self.clock) * worth.average / (labels + len(self.questions))
+        return max(0.0, price - label)
+
     def _note_answer(self, panel: Panel, own: Tensor, heard: Heard) -> None:
         """Hold the last answer against the belief without it."""
         if not heard:
@@ -349,7 +363,8 @@ class Sparing(Strategy):
         e = panel.actions.index(action)
         said = panel.answers(heard)[e]
         belief = panel.tempered(own.mean(0))
-        panel.compare(e, own, panel.answers(heard[:-1]), said)
+        truth = self._truth_price(self.expected_costs(own[:, None])["price"][0])
+        panel.compare(e, own, panel.answers(heard[:-1]), said, truth)
         panel.reliability[e].hear(belief, None if symbol is None else said, self.clock)
         self._notice_changes(panel)
 
