@@ -53,6 +53,9 @@ ENOUGH = 150
 MANY_PANEL_HORIZON = 6000
 """Rounds to come that are taken for granted beside experts who may be wrong with more than `MANY` classes: answers make
 it easy to wait with labels, which then come too late for most rounds."""
+PANEL_START = 40
+"""Beside experts who may be wrong at most so many truths are bought whatever is believed; ever more with more than
+`MANY` classes."""
 PANEL_CHECKS = 3
 """Beside experts who may be wrong so many times fewer random questions: their answers check announcements, too."""
 
@@ -165,7 +168,7 @@ class Sparing(Strategy):
         n_classes = len(self.expected_costs.costs)
         audit = self._audit * math.sqrt(min(1.0, MANY / n_classes))
         if self.panel is not None:
-            rule = replace(rule, audit=audit / PANEL_CHECKS, most_first=FIRST, choosy=True)
+            rule = replace(rule, audit=audit / PANEL_CHECKS, most_first=PANEL_START, choosy=True)
             if n_classes <= MANY:
                 return rule
             return replace(rule, most_first=n_classes, prior_horizon=max(rule.prior_horizon, MANY_PANEL_HORIZON))
@@ -406,15 +409,19 @@ class Sparing(Strategy):
     def _start_guess(self) -> float | None:
         """What an announcement is expected to cost at the start, by which the number of first questions is priced.
 
-        Beside experts who may be wrong it is what announcements cost after their answers; before there is a model the
-        first truths are bought without such a price, and later there is no start: None.
+        Beside experts who may be wrong it is what announcements cost after their answers, or with few classes what the
+        best of them costs alone: an own model that is sure of itself may not have met a class that is not that rare.
+        Before there is a model the first truths are bought without such a price, and later there is no start: None.
         """
         worth = self.knowledge.worth
         if worth is not None and len(self.knowledge.bought) >= self.purchase_rule.most_first:
             return None
         if self.panel is None:
             return self.knowledge.guess()
-        return None if worth is None else worth.risk
+        if worth is None:
+            return None
+        few = len(self.expected_costs.costs) <= MANY
+        return self.panel.best_alone() * self.expected_costs.unit if few else worth.risk
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         if self.panel is not None and action in self.panel.actions:

@@ -118,6 +118,10 @@ class Panel:
         """Whether anyone who answered seems to have become worse."""
         return any(one.suspect and y >= 0 for one, y in zip(self.reliability, answers, strict=True))
 
+    def best_alone(self) -> float:
+        """How often the best of the experts is wrong."""
+        return 1 - max(one.accuracy for one in self.reliability)
+
     def best_offer(
         self,
         belief: Tensor,
