@@ -191,7 +191,7 @@ class Panel:
         return bisect.bisect(STEPS, expected / self._unit)
 
     def _kept(self, e: int, later: bool, expected: float) -> float:
-        """The share of a saving expected of an expert's answer, heard first or later, that answers like it did bring."""
+        """The share of a saving expected of an expert's answer, heard first or later, that such answers did bring."""
         hoped, met = self.saved[e, int(later), self._step(expected)].tolist()
         return float(met / hoped)
 
@@ -248,7 +248,7 @@ class Panel:
         return torch.where(heard.any(1)[:, None], self.pool(own, words, heard).softmax(1), unseen)
 
     def unaided(self, shares: Tensor, labels: Labels) -> Tensor:
-        """What answers alone make of labels, `[n, class]`, if only the shares of classes `[class]` are known besides."""
+        """What answers alone make of labels, `[n, class]`; besides, only shares of classes `[class]` are known."""
         y, answers, folds = (labels[name] for name in ("y", "answers", "fold"))
         own = shares.clamp(min=LEAST).log().expand(len(y), -1)
         return self.pool(own, self._unseen_words(y, answers, folds), answers >= 0).softmax(1)
