@@ -353,7 +353,8 @@ class Sparing(Strategy):
             return math.inf
         if worth is None or labels < ENOUGH:
             return price
-        label = self.purchase_rule.rounds_to_come(self.clock) * worth.average / (labels + len(self.questions))
+        to_come: int = self.purchase_rule.rounds_to_come(self.clock)
+        label = to_come * worth.average / (labels + len(self.questions))
         return max(0.0, price - label)
 
     def _note_answer(self, panel: Panel, own: Tensor, heard: Heard) -> None:
