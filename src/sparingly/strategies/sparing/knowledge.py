@@ -51,6 +51,10 @@ FEW_FOR_EACH = 2
 """With more than `MANY` classes, labels a class up to which what labels teach is mostly what is usual, ..."""
 PANEL_FEW_FOR_EACH = 4
 """... and beside experts who may be wrong, whose answers hide for longer what labels teach."""
+TAUGHT = 40
+"""Labels from which on it is seen what they have taught beyond what experts say, ..."""
+UNTAUGHT = 5
+"""... and up to which they have taught nothing."""
 UNMEASURED = 100
 """So many labels of which nothing was believed beforehand are enough to measure on what labels teach."""
 
@@ -402,9 +406,9 @@ class Knowledge:
         unit = self.expected_costs.unit or 1.0
         slope = self._slope(rows, by_labels, torch.tensor(seen.get("learned_risk", seen["risk"])))
         slope = max(slope, self._prior_slope(float(stream["risk"].mean())))
-        self.worth = Worth.measure(
-            bought, by_labels, stream, unit=unit, learnability=self.learnability, discount=self._discount(), slope=slope
-        )
+        most = math.inf if self.panel is None else self._most_taught(self.panel, unseen)
+        known = {"discount": self._discount(), "slope": slope, "most": most}
+        self.worth = Worth.measure(bought, by_labels, stream, unit=unit, learnability=self.learnability, **known)
         if self.panel is None and self.beliefs.directions and not self.told:
             self.worth = replace(self.worth, further=EMBEDDED_FURTHER)
         if learned is not unseen:
@@ -428,7 +432,8 @@ class Knowledge:
         """What an e-fold of labels saves a round by the learning curve of trees or kernels; 0 where there is none.
 
         Half of the labels are compared with all of them on labels unseen by either, after what experts who may be wrong
-        said of them; a standard error is taken off, and labels are chosen to be harder than the stream is.
+        said of them; a standard error is taken off, and labels are chosen to be harder than the stream is. Beside such
+        experts and with few classes there are few labels, and it is looked at often: two are taken off.
         """
         if self.beliefs.halves is None:
             return 0.0
@@ -438,7 +443,8 @@ class Knowledge:
             halves = self.panel.posterior(halves, self.bought["answers"])
         few, all_ = (costs[(held @ costs.T).argmin(1), y].double() for held in halves)
         saved = (few - all_) / math.log(2)
-        least = float(saved.mean() - saved.std() / len(saved) ** 0.5)
+        errors = 1 if self.panel is None or len(costs) > MANY else 2
+        least = float(saved.mean() - errors * saved.std() / len(saved) ** 0.5)
         return max(0.0, least) * min(1.0, self._stream_risk(sample, now, risk) / max(float(now.mean()), 1e-12))
 
     def _prior_slope(self, risk: float) -> float:
@@ -452,6 +458,20 @@ class Knowledge:
             return 0.0
         few = (FEW_FOR_EACH if self.panel is None else PANEL_FEW_FOR_EACH) * n_classes
         return PRIOR_SLOPE * risk * few / (few + len(self.bought))
+
+    def _most_taught(self, panel: Panel, unseen: Tensor) -> float:
+        """With few classes, the most that an e-fold of labels saves a round after what experts said of it.
+
+        All that labels have taught is what the announcement costs that experts' answers alone call for, less what it
+        costs with the own model, on labels unseen; a standard error is added, and it took all e-folds so far.
+        """
+        n, costs, y = len(self.bought), self.expected_costs.costs, self.bought["y"]
+        if n < TAUGHT or len(costs) > MANY or not self.learnability:
+            return math.inf
+        alone = panel.unaided(self.bought.shares(len(costs)), self.bought)
+        without, with_ = (costs[(held @ costs.T).argmin(1), y].double() for held in (alone, unseen))
+        saved = without - with_
+        return max(0.0, float(saved.mean() + saved.std() / n**0.5)) / math.log(n / UNTAUGHT)
 
     def _measure_teaching(self, sample: Tensor, generator: torch.Generator) -> None:
         """What labels that nobody asked for have taught: train on the first quarter, and see what it says of the rest.

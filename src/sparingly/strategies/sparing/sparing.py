@@ -48,9 +48,14 @@ SEEN = ("risk", "value", "price", "novelty", "cheapest", "probability")
 """What a decision on one row looks at."""
 TRIAL = 0.2
 """The share of the price of the truth up to which an expert is asked beside the first truths, whatever is expected."""
+ENOUGH = 150
+"""Labels beside which everyone was heard who was worth it; then answers are no longer bought for comparison."""
 MANY_PANEL_HORIZON = 6000
 """Rounds to come that are taken for granted beside experts who may be wrong with more than `MANY` classes: answers make
 it easy to wait with labels, which then come too late for most rounds."""
+PANEL_START = 40
+"""Beside experts who may be wrong at most so many truths are bought whatever is believed; ever more with more than
+`MANY` classes."""
 PANEL_CHECKS = 3
 """Beside experts who may be wrong so many times fewer random questions: their answers check announcements, too."""
 
@@ -164,7 +169,7 @@ class Sparing(Strategy):
         n_classes = len(self.expected_costs.costs)
         audit = self._audit * math.sqrt(min(1.0, MANY / n_classes))
         if self.panel is not None:
-            rule = replace(rule, audit=audit / PANEL_CHECKS, most_first=FIRST, choosy=True)
+            rule = replace(rule, audit=audit / PANEL_CHECKS, most_first=PANEL_START, choosy=True)
             if n_classes <= MANY:
                 return rule
             return replace(rule, most_first=n_classes, prior_horizon=max(rule.prior_horizon, MANY_PANEL_HORIZON))
@@ -317,8 +322,7 @@ class Sparing(Strategy):
         # The first truths are bought whatever is believed: what everyone says of them is the fairest comparison.
         starting = self.knowledge.worth is None and self.expected_costs.expert is not None
         cheap = TRIAL * found["price"] if starting else 0.0
-        dearest = math.inf if self.expected_costs.expert is None else found["price"]
-        best = panel.best_offer(found["probability"], asked, truth=dearest, cheap=cheap)
+        best = panel.best_offer(found["probability"], asked, truth=self._truth_price(found["price"]), cheap=cheap)
         if best is not None:
             action, why = best
             return action, found["cheapest"], why
@@ -340,6 +344,20 @@ class Sparing(Strategy):
             )
         return action, announced, Why("{said}; " + words, {**why.values, "said": said})
 
+    def _truth_price(self, price: float) -> float:
+        """What the truth costs beyond what its label is worth: where it is bought anyway, an answer saves nothing.
+
+        Until enough answers were heard beside a truth, these are worth having, too: then it is all of the price.
+        """
+        worth, labels = self.knowledge.worth, len(self.knowledge.bought)
+        if self.expected_costs.expert is None:
+            return math.inf
+        if worth is None or labels < ENOUGH:
+            return price
+        to_come: int = self.purchase_rule.rounds_to_come(self.clock)
+        label = to_come * worth.average / (labels + len(self.questions))
+        return max(0.0, price - label)
+
     def _note_answer(self, panel: Panel, own: Tensor, heard: Heard) -> None:
         """Hold the last answer against the belief without it."""
         if not heard:
@@ -350,7 +368,8 @@ class Sparing(Strategy):
         e = panel.actions.index(action)
         said = panel.answers(heard)[e]
         belief = panel.tempered(own.mean(0))
-        panel.compare(e, own, panel.answers(heard[:-1]), said)
+        truth = self._truth_price(self.expected_costs(own[:, None])["price"][0])
+        panel.compare(e, own, panel.answers(heard[:-1]), said, truth)
         panel.reliability[e].hear(belief, None if symbol is None else said, self.clock)
         self._notice_changes(panel)
 
@@ -392,15 +411,19 @@ class Sparing(Strategy):
     def _start_guess(self) -> float | None:
         """What an announcement is expected to cost at the start, by which the number of first questions is priced.
 
-        Beside experts who may be wrong it is what announcements cost after their answers; before there is a model the
-        first truths are bought without such a price, and later there is no start: None.
+        Beside experts who may be wrong it is what announcements cost after their answers, or with few classes what the
+        best of them costs alone: an own model that is sure of itself may not have met a class that is not that rare.
+        Before there is a model the first truths are bought without such a price, and later there is no start: None.
         """
         worth = self.knowledge.worth
         if worth is not None and len(self.knowledge.bought) >= self.purchase_rule.most_first:
             return None
         if self.panel is None:
             return self.knowledge.guess()
-        return None if worth is None else worth.risk
+        if worth is None:
+            return None
+        few = len(self.expected_costs.costs) <= MANY
+        return self.panel.best_alone() * self.expected_costs.unit if few else worth.risk
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         if self.panel is not None and action in self.panel.actions:

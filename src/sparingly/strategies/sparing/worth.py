@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
@@ -83,6 +84,7 @@ class Worth:
         learnability: bool = True,
         discount: float = DISCOUNT,
         slope: float = 0.0,
+        most: float = math.inf,
     ) -> Worth:
         """Compare what each label was expected to cost when it was bought with what it would cost unseen today.
 
@@ -101,6 +103,8 @@ class Worth:
             The share of what a label saves that counts.
         slope
             What an e-fold of labels saves a round at least, by a learning curve, if one was measured.
+        most
+            What it saves at most.
 
         Examples
         --------
@@ -117,14 +121,15 @@ class Worth:
         gamma = max(0.1, (removed + PRIOR) / (explained + 1.0)) if learnability else PRIOR
         mean = float(stream["value"].mean())
         paid = (float(value.sum()) + UNSEEN * mean) / (len(value) + UNSEEN)
-        saved = discount * max(gamma * mean, slope)
+        slope = min(max(gamma * mean, slope), most)
+        saved = discount * slope
         reach = 0.1 * float(stream["x"].flatten(1).var(0, correction=0).sum())
         stream_risk = float(stream["risk"].mean())
         explaining = value * grown
         missed = (bought["soft"][known] - now[known] - gamma * explaining).square().sum().sqrt()
         error = mean * max(float(missed) / unit, PRIOR / 2) / (explained + 1.0)
         asked = (float(now.sum()) + UNSEEN * stream_risk) / (len(now) + UNSEEN)
-        return cls(gamma, saved, saved / max(paid, 1e-12), stream_risk, reach, max(gamma * mean, slope), error, asked)
+        return cls(gamma, saved, saved / max(paid, 1e-12), stream_risk, reach, slope, error, asked)
 
     def scaled(self, factor: float) -> Worth:
         """The same where all costs are `factor` times what they were."""

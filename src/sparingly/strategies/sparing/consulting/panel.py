@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,8 @@ TOGETHER = 3
 """Experts whose answers are looked at together, at most."""
 LIKELIEST = 4
 """Classes that are looked at for each of several experts who might answer."""
+STEPS = (0.02, 0.05, 0.1, 0.2)
+"""Of the saving expected of an answer, as shares of the largest cost."""
 TRIED = 1.0
 """Cost that answers were expected to save, and did, before any were heard."""
 
@@ -60,13 +63,15 @@ class Panel:
         self.reliability = [Reliability(expert, game.n_outcomes) for expert in self.experts]
         self.n_classes, self._outcomes = game.n_outcomes, game.outcomes
         self.costs = torch.tensor(game.costs[: self.n_classes], dtype=torch.float32)
+        self._unit = float(self.costs.max()) or 1.0
         self._symbols = {a: {symbol: y for y, symbol in enumerate(game.feedback[a])} for a in self.actions}
         self.pool = OpinionPool(len(self.experts))
         self.sharpness = 1.0
         """The power of what is believed after answers under which it is right on the stream."""
-        self.saved = torch.full((len(self.experts), 2, 2), TRIED)
-        """The cost that answers were expected to save, and that they did by today's beliefs, `[expert, 2, 2]`: of those
-        heard first, and of those heard after others, which experts who err together make worth less."""
+        self.saved = torch.full((len(self.experts), 2, len(STEPS) + 1, 2), TRIED)
+        """The cost that answers were expected to save, and that they did by today's beliefs, `[expert, 2, step, 2]`: of
+        those heard first, and of those heard after others, which experts who err together make worth less; apart for
+        each step of what was expected, for where the own model is sure it often knows what an expert would say."""
 
     def __len__(self) -> int:
         return len(self.experts)
@@ -113,6 +118,10 @@ class Panel:
         """Whether anyone who answered seems to have become worse."""
         return any(one.suspect and y >= 0 for one, y in zip(self.reliability, answers, strict=True))
 
+    def best_alone(self) -> float:
+        """How often the best of the experts is wrong."""
+        return 1 - max(one.accuracy for one in self.reliability)
+
     def best_offer(
         self,
         belief: Tensor,
@@ -136,15 +145,15 @@ class Panel:
         if not left:
             return None
         risk, *after = self.outlook([(e,) for e in left], belief, truth)
-        kept = self.saved[:, min(1, len(asked)), 1] / self.saved[:, min(1, len(asked)), 0]
-        gains = {e: float(kept[e]) * (risk - one) for e, one in zip(left, after, strict=True)}
+        later = len(asked) > 0
+        gains = {e: self._kept(e, later, risk - one) * (risk - one) for e, one in zip(left, after, strict=True)}
         best, *others = sorted(left, key=lambda e: self.experts[e].price - gains[e])
         gain, price = gains[best], self.experts[best].price
         if gain <= price and others:
             # An answer alone may change nothing that two or three of them would.
             group = (best, *others[: TOGETHER - 1])
             _, together = self.outlook([group], belief, truth)
-            gain = min(float(kept[e]) for e in group) * (risk - together)
+            gain = min(self._kept(e, later, risk - together) for e in group) * (risk - together)
             price = sum(self.experts[e].price for e in group)
         if gain <= price:
             cheapest = min(left, key=lambda e: self.experts[e].price)
@@ -177,18 +186,28 @@ class Panel:
             found.append(float(least.sum() + (1 - likely.sum()) * risk))
         return found
 
-    def compare(self, e: int, own: Tensor, answers: Sequence[int], said: int) -> None:
+    def _step(self, expected: float) -> int:
+        """The place among the steps of a saving that is expected."""
+        return bisect.bisect(STEPS, expected / self._unit)
+
+    def _kept(self, e: int, later: bool, expected: float) -> float:
+        """The share of a saving expected of an expert's answer, heard first or later, that such answers did bring."""
+        hoped, met = self.saved[e, int(later), self._step(expected)].tolist()
+        return float(met / hoped)
+
+    def compare(self, e: int, own: Tensor, answers: Sequence[int], said: int, truth: float = math.inf) -> None:
         """Hold what an answer was expected to save against what it does, for the members' beliefs `[member, class]`.
 
-        An answer saves where it changes the announcement. Experts who err together agree more often than they are
-        expected to, and save less.
+        An answer saves where it changes the announcement, or whether the truth is bought at its price. Experts who err
+        together agree more often than they are expected to, and save less.
         """
         more = [said if k == e else one for k, one in enumerate(answers)]
         before, after = (self.posterior(own[:, None], torch.tensor([one])).mean(0)[0] for one in (answers, more))
-        risk, expected = self.outlook([(e,)], before)
-        costs = self.costs @ after
-        met = float(costs[(self.costs @ before).argmin()] - costs.min())
-        self.saved[e, int(max(answers) >= 0)] += torch.tensor([risk - expected, met])
+        risk, after_answer = self.outlook([(e,)], before, truth)
+        guesses, costs = self.costs @ before, self.costs @ after
+        unchanged = truth if float(guesses.min()) > truth else float(costs[guesses.argmin()])
+        expected, met = risk - after_answer, unchanged - min(truth, float(costs.min()))
+        self.saved[e, int(max(answers) >= 0), self._step(expected)] += torch.tensor([expected, met])
 
     def tempered(self, own: Tensor) -> Tensor:
         """The own belief `[class]` as it counts beside one answer."""
@@ -227,6 +246,12 @@ class Panel:
         own, heard, words = unseen.clamp(min=LEAST).log(), answers >= 0, self._unseen_words(y, answers, folds)
         self.pool.fit(own, words, heard, y)
         return torch.where(heard.any(1)[:, None], self.pool(own, words, heard).softmax(1), unseen)
+
+    def unaided(self, shares: Tensor, labels: Labels) -> Tensor:
+        """What answers alone make of labels, `[n, class]`; besides, only shares of classes `[class]` are known."""
+        y, answers, folds = (labels[name] for name in ("y", "answers", "fold"))
+        own = shares.clamp(min=LEAST).log().expand(len(y), -1)
+        return self.pool(own, self._unseen_words(y, answers, folds), answers >= 0).softmax(1)
 
     def _unseen_words(self, y: Tensor, answers: Tensor, folds: Tensor) -> Tensor:
         """What answers `[n, expert]` beside truths say, `[n, expert, class]`, by truths of other folds."""
@@ -291,6 +316,7 @@ class Panel:
             one.load_state_dict(saved)
         self.pool.load(state["weights"])
         self.sharpness = float(state.get("sharpness", 1.0))
-        # Earlier states do not tell those heard first from those heard after others.
+        # Earlier states do not tell steps apart, nor, still earlier, those heard first from those heard after others.
         saved = torch.as_tensor(state["saved"], dtype=torch.float32)
-        self.saved = saved.clone() if saved.dim() == 3 else saved[:, None].repeat(1, 2, 1)
+        saved = saved[:, None].repeat(1, 2, 1) if saved.dim() == 2 else saved
+        self.saved = saved.clone() if saved.dim() == 4 else saved[:, :, None].repeat(1, 1, len(STEPS) + 1, 1)
