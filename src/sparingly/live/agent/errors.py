@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from typing import Any
 
@@ -39,13 +40,13 @@ class DamagedError(StoreError):
 
 
 def shortened(value: Any) -> str:
-    """A value as an error names it: one line of bounded length and depth.
+    """A value as an error names it: one line of bounded length and depth, without addresses in memory.
 
-    >>> shortened(10**400), shortened("short")
-    ('10000000000000000...0000000000000000000', "'short'")
+    >>> shortened(10**400), shortened("short"), shortened(object())
+    ('10000000000000000...0000000000000000000', "'short'", '<object object>')
     """
     try:
-        return reprlib.repr(value)
+        return re.sub(r" at 0x[0-9a-fA-F]+>", ">", reprlib.repr(value))
     except (ValueError, RecursionError):
         return f"{type(value).__name__} that cannot be shown"
 
