@@ -40,12 +40,13 @@ class DamagedError(StoreError):
 
 
 def shortened(value: Any) -> str:
-    """A value as an error names it: one line of bounded length and depth, without addresses in memory.
+    """A value as an error names it: one line of bounded length and depth.
 
-    >>> shortened(10**400), shortened("short"), shortened(object())
-    ('10000000000000000...0000000000000000000', "'short'", '<object object>')
+    >>> shortened(10**400), shortened("short")
+    ('10000000000000000...0000000000000000000', "'short'")
     """
     try:
+        # From Python 3.13 on, a number too long to be shown is named by its address in memory.
         return re.sub(r" at 0x[0-9a-fA-F]+>", ">", reprlib.repr(value))
     except (ValueError, RecursionError):
         return f"{type(value).__name__} that cannot be shown"
