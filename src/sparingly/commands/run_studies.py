@@ -37,6 +37,9 @@ from sparingly.experiments.runs.run_records import Results
 from sparingly.experiments.streams import stream
 from sparingly.games.costs import read_costs
 
+SHORT = 2000
+"""With fewer rows it matters whether strategies are told how many there are."""
+
 
 class RunOptions(PlainSettings):
     """Where runs are done, and where their records go."""
@@ -194,9 +197,12 @@ def task_notes(task: Task, *, whole: bool) -> list[str]:
         columns = [f"column {name!r} is read as text" for name in text_columns(data)] or ["texts"]
         lines += [f"{column}, encoder {task.encoder}" for column in columns]
     lines.append(costs_in_words(data.classes, task.costs, task.query_cost, task.expert))
+    rows = played_rows(task, data)
+    if rows < SHORT and not task.horizon_known:
+        lines.append(f"strategies are not told that there are {rows:,} rows; with --horizon-known they are")
     if whole or task.order == "file":
         orders = {"shuffle": "in random order, another for each seed (--order file keeps it)", "file": "in their order"}
-        lines.append(f"{played_rows(task, data):,} rows are played {orders[task.order]}, the others are held out")
+        lines.append(f"{rows:,} rows are played {orders[task.order]}, the others are held out")
     if task.known is not None:
         lines.append(f"the labelled rows of {task.known} are learned before the first round, for free")
     return [f"{task.dataset}: {line}" for line in lines]
