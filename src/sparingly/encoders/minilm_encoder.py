@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -58,11 +58,11 @@ class MiniLM:
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.enable_truncation(MOST_TOKENS)
         self._tokenizer.no_padding()
-        weights = load_file(folder / "model.safetensors")
-        self._network: nn.Module = _Network(weights)
+        network = _Network(load_file(folder / "model.safetensors"))
+        self._network: nn.Module = network
         self.exact = exact or _ENGINE not in torch.backends.quantized.supported_engines
         if not self.exact:
-            self._round()
+            self._round(network)
 
     @torch.inference_mode()
     def __call__(self, texts: list[str]) -> NDArray[np.float32]:
@@ -81,7 +81,7 @@ class MiniLM:
         return vectors
 
     @torch.inference_mode()
-    def _round(self) -> None:
+    def _round(self, network: _Network) -> None:
         """From single precision to 8 bits, for the range that common words have."""
         first, many = _COMMON
         start, end = self._tokenizer.encode("").ids
@@ -91,10 +91,10 @@ class MiniLM:
         with warnings.catch_warnings():
             # Both are deprecated from torch 2.13 on, and not yet replaced there.
             warnings.simplefilter("ignore")
-            for layer in self._network.children():
+            for layer in network.layers:
                 for name, linear in list(layer.named_children()):
-                    setattr(layer, name, linear.rounded())
-            self._network = _scripted(self._network)
+                    setattr(layer, name, cast(_Linear, linear).rounded())
+            self._network = _scripted(network)
         self._forward([[start, end]])
 
 
@@ -111,14 +111,15 @@ def _scripted(network: nn.Module) -> nn.Module:
         return network
 
 
-class _Network(nn.Sequential):
+class _Network(nn.Module):
     """From tokens to unit vectors: embeddings, layers, and the mean over a text.
 
     TorchScript is a subset of Python: it knows constants as default values only, and no `strict` of zip.
     """
 
     def __init__(self, weights: dict[str, Tensor]) -> None:
-        super().__init__(*(_Layer(weights, f"encoder.layer.{k}.") for k in range(_LAYERS)))
+        super().__init__()
+        self.layers = nn.ModuleList(_Layer(weights, f"encoder.layer.{k}.") for k in range(_LAYERS))
         self.words = weights["embeddings.word_embeddings.weight"]
         places = weights["embeddings.position_embeddings.weight"]
         self.places = places + weights["embeddings.token_type_embeddings.weight"][0]
@@ -131,11 +132,12 @@ class _Network(nn.Sequential):
         for part, count, length in zip(x.split_with_sizes(sizes), counts, lengths):  # noqa: B905
             part.view(count, length, -1).add_(self.places[:length])
         x = _normalised(x, self.norm)
-        for layer in self:
+        for layer in self.layers:
             x = layer(x, sizes, counts)
         parts = zip(x.split_with_sizes(sizes), counts, lengths)  # noqa: B905
         means = torch.cat([part.view(count, length, -1).mean(1) for part, count, length in parts])
-        return means / torch.linalg.vector_norm(means, dim=1, keepdim=True).clamp_min(1e-12)
+        norm: Tensor = torch.linalg.vector_norm(means, dim=1, keepdim=True)
+        return means / norm.clamp_min(1e-12)
 
 
 class _Layer(nn.Module):
@@ -194,8 +196,9 @@ class _RoundedLinear(nn.Module):
         self.scale, self.zero, self.packed = scale, zero, packed
 
     def forward(self, x: Tensor) -> Tensor:
-        product = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
-        return product(x, self.scale, self.zero, self.packed)
+        multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
+        product: Tensor = multiply(x, self.scale, self.zero, self.packed)
+        return product
 
 
 def _packs(lengths: list[int]) -> Iterator[list[int]]:
