@@ -211,11 +211,12 @@ def test_a_dry_run_lists_the_file(sparingly, tables):
         "good.csv: 2 columns: size (number), kind (category (2 of 6 known))",
         "good.csv: 2 classes: no (40), yes (20)",
         "good.csv: a wrong announcement costs 1; a question costs 1",
-        "good.csv: strategies are not told that there are 51 rows; with --horizon-known they are",
         "good.csv: 51 rows are played in their order, the others are held out",
+        "good.csv: nobody is told that there are 51 rows (--horizon-known tells it)",
     ]
     assert "(1,275 rounds)" in said
-    assert "not told" not in sparingly(*words.split(), "--horizon-known")[1]
+    for more in ("--horizon-known", "--strategy neural_cbp", "--strategy sparing,horizon=100"):
+        assert "is told" not in sparingly(*words.split(), *more.split())[1]
 
 
 def test_reproduce_lists_its_choices_and_fetch_suggests(capsys):

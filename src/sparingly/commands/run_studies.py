@@ -125,7 +125,7 @@ class OwnStudy(Task):
 
 def run_own_study(given: Mapping[str, Any], settings: Path | None) -> None:
     """A study of one's own, from options and a settings file; options win."""
-    from sparingly.experiments.runs.single_run import dataset_of
+    from sparingly.experiments.runs.single_run import dataset_of, takes_horizon
 
     from_file = read_toml(settings) if settings else {}
     if {"cost", "costs"} & set(given):
@@ -143,10 +143,15 @@ def run_own_study(given: Mapping[str, Any], settings: Path | None) -> None:
     study = OwnStudy.model_validate(chosen).study(costs)
     _check(study)
     tasks = list({row.task: None for row in study.rows})
+    lengths = {task: played_rows(task, dataset_of(task, "encoded")) for task in tasks}
     for task in tasks:
         for line in task_notes(task, whole=options.dry_run):
             typer.echo(line)
-    lengths = {task: played_rows(task, dataset_of(task, "encoded")) for task in tasks}
+        players = [row.player for row in study.rows if row.task == task and "horizon" not in row.player.options]
+        if lengths[task] < SHORT and not task.horizon_known and any(map(takes_horizon, players)):
+            typer.echo(
+                f"{task.dataset}: nobody is told that there are {lengths[task]:,} rows (--horizon-known tells it)"
+            )
     _do([study], options, lengths)
 
 
@@ -197,12 +202,9 @@ def task_notes(task: Task, *, whole: bool) -> list[str]:
         columns = [f"column {name!r} is read as text" for name in text_columns(data)] or ["texts"]
         lines += [f"{column}, encoder {task.encoder}" for column in columns]
     lines.append(costs_in_words(data.classes, task.costs, task.query_cost, task.expert))
-    rows = played_rows(task, data)
-    if rows < SHORT and not task.horizon_known:
-        lines.append(f"strategies are not told that there are {rows:,} rows; with --horizon-known they are")
     if whole or task.order == "file":
         orders = {"shuffle": "in random order, another for each seed (--order file keeps it)", "file": "in their order"}
-        lines.append(f"{rows:,} rows are played {orders[task.order]}, the others are held out")
+        lines.append(f"{played_rows(task, data):,} rows are played {orders[task.order]}, the others are held out")
     if task.known is not None:
         lines.append(f"the labelled rows of {task.known} are learned before the first round, for free")
     return [f"{task.dataset}: {line}" for line in lines]

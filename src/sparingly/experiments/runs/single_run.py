@@ -22,7 +22,7 @@ from sparingly import __version__
 from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.datasets import Dataset, known_rows, load, suited
 from sparingly.experiments.picture_files import content_hash
-from sparingly.experiments.runs.experiment_settings import Run, SettingsError, Task, check_names, code_file
+from sparingly.experiments.runs.experiment_settings import Player, Run, SettingsError, Task, check_names, code_file
 from sparingly.experiments.runs.expert_answers import RunExperts
 from sparingly.experiments.runs.run_records import Record
 from sparingly.experiments.streams import Drift, Stream, stream
@@ -115,7 +115,7 @@ def make_strategy(run: Run, game: Any, source: Stream) -> Any:
     """The strategy that a run names, with its options."""
     kind = find_strategy(run.player.strategy, run.player.code_hash)
     shape, options = source.dataset.shape, dict(run.player.options)
-    if run.task.horizon_known and "horizon" in inspect.signature(kind).parameters:
+    if run.task.horizon_known and takes_horizon(run.player):
         options.setdefault("horizon", len(source))
     if "class_vectors" in inspect.signature(kind).parameters:
         options.setdefault("class_vectors", _class_vectors(source.dataset, run.task))
@@ -123,6 +123,11 @@ def make_strategy(run: Run, game: Any, source: Stream) -> Any:
         return kind(game, shape[0] if len(shape) == 1 else shape, seed=run.seed, **options)
     except (TypeError, ValueError) as error:
         raise SettingsError(f"{run.player.shown} cannot play {source.dataset.name}: {error}") from error
+
+
+def takes_horizon(player: Player) -> bool:
+    """Whether a strategy can use how many rounds there will be."""
+    return "horizon" in inspect.signature(find_strategy(player.strategy, player.code_hash)).parameters
 
 
 def _class_vectors(dataset: Dataset, task: Task) -> Any:
