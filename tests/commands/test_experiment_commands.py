@@ -206,14 +206,17 @@ def test_a_file_that_changes_while_it_is_played_is_not_mixed(tables):
 def test_a_dry_run_lists_the_file(sparingly, tables):
     words = "run --data good.csv --target label --order file --dry-run"
     _, said, _ = sparingly(*words.split())
-    assert said.splitlines()[:5] == [
+    assert said.splitlines()[:6] == [
         "good.csv: 60 rows",
         "good.csv: 2 columns: size (number), kind (category (2 of 6 known))",
         "good.csv: 2 classes: no (40), yes (20)",
         "good.csv: a wrong announcement costs 1; a question costs 1",
         "good.csv: 51 rows are played in their order, the others are held out",
+        "good.csv: nobody is told that there are 51 rows (--horizon-known tells it)",
     ]
     assert "(1,275 rounds)" in said
+    for more in ("--horizon-known", "--strategy neural_cbp", "--strategy sparing,horizon=100"):
+        assert "is told" not in sparingly(*words.split(), *more.split())[1]
 
 
 def test_reproduce_lists_its_choices_and_fetch_suggests(capsys):

@@ -40,6 +40,8 @@ def test_three_commands(tmp_path: Path) -> None:
         told = httpx.get(f"{url}/api/agents/mails", headers=headers, timeout=60).json()
         assert told["fields"]["message"] == "text"
         look_and_answer(url, SECRET.search(made)[0], tmp_path)
+        said = type_in(tmp_path, admin, "agent", "stats", f"{url}/mails")
+        assert said.startswith("3 observations, 3 questions:")
         open_now = type_in(tmp_path, admin, "agent", "observe", f"{url}/nobody", "mails.csv", fails=True)
         assert "nobody" in open_now
     finally:

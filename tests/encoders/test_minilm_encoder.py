@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from sparingly.encoders.minilm_encoder import MiniLM, folder
 
@@ -53,3 +54,11 @@ def test_no_texts_are_no_vectors(rounded):
 def test_of_a_long_text_the_beginning_counts(rounded):
     long = "Where is my card? " * 100
     np.testing.assert_array_equal(rounded([long]), rounded([long + "And something else."]))
+
+
+def test_without_torchscript_it_is_the_same_to_the_bit(rounded, monkeypatch):
+    def script(layers):
+        raise OSError("could not get source code")
+
+    monkeypatch.setattr(torch.jit, "script", script)
+    np.testing.assert_array_equal(MiniLM(folder())(TEXTS), rounded(TEXTS))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sparingly.live.agent.agent import Agent
     from sparingly.live.client.client import Client
     from sparingly.live.store.store import Store
+    from sparingly.live.tickets.ticket_records import Statistics
     from sparingly.strategies.forecast import Forecast
 
 agent = typer.Typer(help="An agent that asks people, from the command line.", no_args_is_help=True)
@@ -237,18 +238,33 @@ def answer(
 
 
 @agent.command()
-def stats(place: Place, as_json: Annotated[bool, typer.Option("--json", help="Write them as JSON.")] = False) -> None:
-    """Say how the agent is doing."""
-    from sparingly.live.agent.queries import AgentQueries
+def stats(
+    place: ServedPlace,
+    as_json: Annotated[bool, typer.Option("--json", help="Write them as JSON.")] = False,
+    token: Token = None,
+) -> None:
+    """Say how the agent is doing: one in a file, in a database, or of a running service."""
     from sparingly.live.statistics.summary import summary
+
+    if _is_served(place):
+        with _opened(place, token) as opened:
+            found = opened.stats()
+    else:
+        found = _stats_of_store(place)
+    plain = dict(found) | {"outlook": None if found.outlook is None else dict(found.outlook)}
+    typer.echo(json.dumps(plain) if as_json else "\n".join(summary(found)))
+
+
+def _stats_of_store(place: str) -> Statistics:
+    """Without opening the agent, which another process may have."""
+    from sparingly.live.agent.queries import AgentQueries
     from sparingly.live.store.store import Store
 
     store = Store.open(place, claim=False)
     queries = AgentQueries(store, store.reading, time.time)
     found = replace(queries.stats(), outlook=queries.outlook(_forecast(store)))
     store.close()
-    plain = dict(found) | {"outlook": None if found.outlook is None else dict(found.outlook)}
-    typer.echo(json.dumps(plain) if as_json else "\n".join(summary(found)))
+    return found
 
 
 def _forecast(store: Store) -> Forecast | None:
@@ -325,9 +341,13 @@ def erase(place: Place, tickets: Annotated[list[str], typer.Argument(help="The i
     typer.echo(f"{place}: {len(tickets)} erased")
 
 
+def _is_served(place: str) -> bool:
+    return place.startswith(("http://", "https://"))
+
+
 def _opened(place: str, token: str | None) -> Agent | Client:
     """The agent of a file or database, or one of a running service, `default` if its address names none."""
-    if not place.startswith(("http://", "https://")):
+    if not _is_served(place):
         from sparingly.live.agent.agent import Agent
 
         return Agent.open(place)

@@ -37,6 +37,9 @@ from sparingly.experiments.runs.run_records import Results
 from sparingly.experiments.streams import stream
 from sparingly.games.costs import read_costs
 
+SHORT = 2000
+"""With fewer rows it matters whether strategies are told how many there are."""
+
 
 class RunOptions(PlainSettings):
     """Where runs are done, and where their records go."""
@@ -122,7 +125,7 @@ class OwnStudy(Task):
 
 def run_own_study(given: Mapping[str, Any], settings: Path | None) -> None:
     """A study of one's own, from options and a settings file; options win."""
-    from sparingly.experiments.runs.single_run import dataset_of
+    from sparingly.experiments.runs.single_run import dataset_of, takes_horizon
 
     from_file = read_toml(settings) if settings else {}
     if {"cost", "costs"} & set(given):
@@ -140,10 +143,15 @@ def run_own_study(given: Mapping[str, Any], settings: Path | None) -> None:
     study = OwnStudy.model_validate(chosen).study(costs)
     _check(study)
     tasks = list({row.task: None for row in study.rows})
+    lengths = {task: played_rows(task, dataset_of(task, "encoded")) for task in tasks}
     for task in tasks:
         for line in task_notes(task, whole=options.dry_run):
             typer.echo(line)
-    lengths = {task: played_rows(task, dataset_of(task, "encoded")) for task in tasks}
+        players = [row.player for row in study.rows if row.task == task and "horizon" not in row.player.options]
+        if lengths[task] < SHORT and not task.horizon_known and any(map(takes_horizon, players)):
+            typer.echo(
+                f"{task.dataset}: nobody is told that there are {lengths[task]:,} rows (--horizon-known tells it)"
+            )
     _do([study], options, lengths)
 
 

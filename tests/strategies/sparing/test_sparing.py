@@ -13,7 +13,7 @@ import sparingly as sp
 from sparingly.learning import state_files
 from sparingly.strategies import Sparing
 from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
-from sparingly.strategies.sparing.purchase import Check, ExpectedCosts, Offer, PurchaseRule
+from sparingly.strategies.sparing.purchase import ASKED_FIRST, Check, ExpectedCosts, Offer, PurchaseRule
 from sparingly.strategies.sparing.watch import Evidence, Watch
 from sparingly.strategies.sparing.worth import EMBEDDED_DISCOUNT, EMBEDDED_FURTHER, TOLD_EMBEDDED_DISCOUNT, Worth
 
@@ -241,6 +241,9 @@ def test_open_questions_count_as_if_bought():
     assert all(one.asks for one in decisions[:250])
     assert sum(one.asks for one in decisions) <= 350
     assert str(next(one for one in decisions if not one.asks).why) == "guess: nothing learned yet"
+    first = [one.why["start"] for one in decisions if one.why.sentence == ASKED_FIRST]
+    assert all(start > place for place, start in enumerate(first)), "one of the first, as it says"
+    assert first[:60] == [60] * 60
 
 
 def test_late_answers_cost_little_more():

@@ -22,7 +22,7 @@ from sparingly import __version__
 from sparingly.experiments.csv_files import DataError
 from sparingly.experiments.datasets import Dataset, known_rows, load, suited
 from sparingly.experiments.picture_files import content_hash
-from sparingly.experiments.runs.experiment_settings import Run, SettingsError, Task, check_names, code_file
+from sparingly.experiments.runs.experiment_settings import Player, Run, SettingsError, Task, check_names, code_file
 from sparingly.experiments.runs.expert_answers import RunExperts
 from sparingly.experiments.runs.run_records import Record
 from sparingly.experiments.streams import Drift, Stream, stream
@@ -115,7 +115,7 @@ def make_strategy(run: Run, game: Any, source: Stream) -> Any:
     """The strategy that a run names, with its options."""
     kind = find_strategy(run.player.strategy, run.player.code_hash)
     shape, options = source.dataset.shape, dict(run.player.options)
-    if run.task.horizon_known and "horizon" in inspect.signature(kind).parameters:
+    if run.task.horizon_known and takes_horizon(run.player):
         options.setdefault("horizon", len(source))
     if "class_vectors" in inspect.signature(kind).parameters:
         options.setdefault("class_vectors", _class_vectors(source.dataset, run.task))
@@ -123,6 +123,11 @@ def make_strategy(run: Run, game: Any, source: Stream) -> Any:
         return kind(game, shape[0] if len(shape) == 1 else shape, seed=run.seed, **options)
     except (TypeError, ValueError) as error:
         raise SettingsError(f"{run.player.shown} cannot play {source.dataset.name}: {error}") from error
+
+
+def takes_horizon(player: Player) -> bool:
+    """Whether a strategy can use how many rounds there will be."""
+    return "horizon" in inspect.signature(find_strategy(player.strategy, player.code_hash)).parameters
 
 
 def _class_vectors(dataset: Dataset, task: Task) -> Any:
@@ -193,13 +198,23 @@ class HeldOutScores:
             self.measure(t, count)
 
     def measure(self, t: int, count: int | None = None) -> None:
-        from sklearn.metrics import f1_score
-
         X, y = self.source.test(t)
         X, y = X[: self.rows], y[: self.rows]
         blocks = [self.strategy.scores(X[i : i + 1000]).argmax(axis=1) for i in range(0, len(X), 1000)]
-        f1 = f1_score(y, np.concatenate(blocks), average="weighted", zero_division=0)
-        self.measured.append((self.strategy.n_labels if count is None else count, t, float(f1)))
+        f1 = weighted_f1(y, np.concatenate(blocks))
+        self.measured.append((self.strategy.n_labels if count is None else count, t, f1))
+
+
+def weighted_f1(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    """F1 of each class, weighted by how common it is: scikit-learn's, which takes as long to import as a short run.
+
+    >>> weighted_f1(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 1]))
+    0.4583333333333333
+    """
+    n_classes = int(max(y.max(), predicted.max())) + 1
+    true, said, right = (np.bincount(labels, minlength=n_classes) for labels in (y, predicted, y[y == predicted]))
+    there = true + said > 0
+    return float(np.average(2 * right[there] / (true + said)[there], weights=true[there]))
 
 
 class RoundColumns:

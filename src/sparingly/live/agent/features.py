@@ -80,7 +80,8 @@ class Schema:
             shape = self.shape or _refused(lambda pictures: shape_of(read_picture(pictures[0])), [block[0]])
             return replace(self, shape=shape)
         if self.table is not None:
-            return replace(self, table=_refused(self.table.grown, _plain_rows(block))) if self.is_raw else self
+            grown = _refused(self.table.grown, _plain_rows(block)) if self.is_raw else self.table
+            return self if grown is self.table else replace(self, table=grown)
         if self.names is None and (_named(block[0]) is not None or isinstance(block[0], str | bytes | bytearray)):
             table = _refused(lambda rows: learn_schema(rows, encoder=encoder), _plain_rows(block))
             if not table.is_plain:

@@ -309,7 +309,7 @@ class PurchaseRule:
             # Without a model, be it that answers or a training are late, the choice is between asking and guessing.
             start = self.start(offer, BLIND if worth is None else self.most_first)
             if offer.known < start:
-                return True, Why(ASKED_FIRST, {"start": min(start, self.most_first)})
+                return True, self.asked_first(start, offer.known)
         if worth is None:
             return self._checks(offer, {})
         to_come = self.rounds_to_come(offer.clock) + worth.further
@@ -326,6 +326,10 @@ class PurchaseRule:
         if self.selection and 0 < (max(usual, net) if self.choosy else usual) < average and not offer.waiting:
             return True, Why("an average label is worth {average:.2f}, more than it costs", numbers)
         return self._checks(offer, numbers)
+
+    def asked_first(self, start: int, known: int) -> Why:
+        """Why a question is asked whatever the model says; beyond the usual number, because there is still none."""
+        return Why(ASKED_FIRST, {"start": start if known >= self.most_first else min(start, self.most_first)})
 
     def _checks(self, offer: Offer, numbers: Mapping[str, float]) -> tuple[bool, Why]:
         """Whether it is time for a random question; if not, the announcement stands."""

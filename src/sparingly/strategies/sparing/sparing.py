@@ -293,9 +293,9 @@ class Sparing(Strategy):
                 for i, (x, announced, p) in enumerate(asked)
             )
         )
-        most, expert = self.purchase_rule.most_first, self.expected_costs.expert or 0
-        whys = [Why(ASKED_FIRST, {"start": min(int(start), most)}) for start in starts[:count].tolist()]
-        return list(zip([expert] * count, said[:count], whys, strict=True))
+        known = range(labels + waiting, labels + waiting + count)
+        whys = [self.purchase_rule.asked_first(int(start), k) for start, k in zip(starts[:count], known, strict=True)]
+        return list(zip([self.expected_costs.expert or 0] * count, said[:count], whys, strict=True))
 
     def _offers(self, assessment: Assessment, first: int, last: int, known: int) -> tuple[OfferBlock, list[int]]:
         """The rows as offers, up to the round in which a question is given up, and what would be announced."""
