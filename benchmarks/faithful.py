@@ -164,7 +164,8 @@ def _spread(values: Any, sign: str = "") -> str:
     if not len(values):
         return "-"
     told = summarise(values)
-    return f"{told.mean:{sign}.0f} ± {told.error:.0f}" if told.n > 1 else f"{told.mean:{sign}.0f}"
+    mean = f"{round(told.mean):{sign}}"
+    return f"{mean} ± {told.error:.0f}" if told.n > 1 else mean
 
 
 def write() -> None:

@@ -199,8 +199,8 @@ def first_rounds(theirs: Any) -> list[str]:
 def verdicts(theirs: Any, gamma: int = 3) -> list[str]:
     """What each form says of the runs of INeural on covertype, beside the authors' runs: three things that must fit.
 
-    How many stop of those whose first three labels are not all equal, with Fisher's p; the farthest of the means of F1,
-    in standard errors; the questions of whole runs that go on asking.
+    How many are silent of those whose first three labels are not all equal, with the p of `first_rounds`; the farthest
+    of the means of F1, in standard errors; the questions of whole runs that go on asking.
     """
     names = ["form", "others: silent", "p", "F1, farthest", "questions of runs that go on asking"]
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
@@ -208,16 +208,13 @@ def verdicts(theirs: Any, gamma: int = 3) -> list[str]:
     asking = sorted(int(n) for n in known[known > STOPPED])
     stopped, going = unequal(theirs, gamma)
     lines.append(f"| the paper's | {stopped} of {stopped + going} | - | - | {asking[0]} to {asking[-1]} |")
+    shares = {line[1]: (line[5], line[-1]) for line in map(_split, first_rounds(theirs)[2:]) if line[0] == str(gamma)}
     farthest = {line[1]: line[-1] for line in map(_split, scores_by_labels()[2:]) if line[0] == str(gamma)}
     runs = pd.read_csv(ineural.RUNS)
-    runs = runs[(runs["data"] == "covertype") & (runs["gamma"] == gamma)]
-    for form, part in runs[runs["rounds"] == FIRST].groupby("form", sort=False):
-        others = part[(part["distinct"] > 1) | (part["asked"] < FIRST_LABELS)]
-        silent = int((others["asked_200_to_400"] == 0).sum())
-        p = fisher_exact([[silent, len(others) - silent], [stopped, going]]).pvalue
-        whole = runs[(runs["rounds"] == WHOLE) & (runs["form"] == form) & (runs["asked"] > STOPPED)]["asked"]
-        cells = [form, f"{silent} of {len(others)}", f"{p:.2g}", farthest.get(form, "-")]
-        cells.append(", ".join(str(n) for n in sorted(whole)) or "-")
+    whole = runs[(runs["data"] == "covertype") & (runs["gamma"] == gamma) & (runs["rounds"] == WHOLE)]
+    for form in filter(shares.__contains__, ineural.FORMS):
+        asked = sorted(whole[(whole["form"] == form) & (whole["asked"] > STOPPED)]["asked"])
+        cells = [form, *shares[form], farthest.get(form, "-"), ", ".join(map(str, asked)) or "-"]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 

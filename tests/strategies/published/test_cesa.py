@@ -40,11 +40,13 @@ def test_published_counts_mistakes_and_released_counts_successes(rule, right):
     assert strategy.counted == 1
 
 
-def test_the_released_network_has_one_logit_and_small_normal_weights():
-    strategy = Cesa(GAME, 400)
-    first = next(strategy.classifier.parameters())
-    assert strategy.classifier(torch.zeros(1, 400)).tolist() == [[0.0, 0.0]]
-    assert float(first.detach().std()) == pytest.approx(0.1, rel=0.05)
+@pytest.mark.parametrize("strategy", [Cesa, Margin])
+def test_the_released_network_has_one_logit_and_small_normal_weights(strategy):
+    released, published = (strategy(GAME, 400, network=network).classifier for network in (None, "mlp"))
+    assert released(torch.zeros(1, 400)).tolist() == [[0.0, 0.0]]
+    assert float(next(released.parameters()).detach().std()) == pytest.approx(0.1, rel=0.05)
+    assert 0.0 not in published(torch.zeros(1, 400)).tolist()[0]
+    assert float(next(published.parameters()).detach().abs().max()) < 1 / math.sqrt(400)
 
 
 def test_margins_rules_are_a_probability_gap_and_a_logit_gap():
