@@ -444,9 +444,11 @@ def test_an_expert_who_stops_agreeing_with_a_weak_model_is_checked_and_acquitted
 
 def test_beside_experts_labels_of_many_classes_are_bought_for_a_longer_stream():
     few, many = (sp.Sparing(sp.label_efficient(n, experts=[GPT, HUMAN]), 5) for n in (5, 40))
-    assert [one.purchase_rule.prior_horizon for one in (few, many)] == [2000, 6000]
+    assert [one.purchase_rule.prior_horizon for one in (few, many)] == [2000, 7500]
     assert [one.purchase_rule.most_first for one in (few, many)] == [40, 40]
     assert sp.Sparing(many.game, 5, prior_horizon=9000).purchase_rule.prior_horizon == 9000
+    told = sp.Sparing(many.game, 5, horizon=9000)
+    assert [one.knowledge._discount() for one in (few, many, told)] == [0.9, 0.35, 0.9]
 
 
 def _bought(strategy, X, y, said):

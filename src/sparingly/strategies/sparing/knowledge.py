@@ -231,7 +231,7 @@ class Knowledge:
         The experts who may be wrong, if there are any: what they said is part of what is known of an observation.
     learnability
         Without it, what labels have taught is not measured: `Worth` keeps its prior.
-    told
+    horizon_known
         Whether it is known how many rounds there will be.
     """
 
@@ -242,10 +242,10 @@ class Knowledge:
         *,
         panel: Panel | None = None,
         learnability: bool = True,
-        told: bool = False,
+        horizon_known: bool = False,
     ) -> None:
         self.expected_costs, self.beliefs, self.learnability = expected_costs, beliefs, learnability
-        self.told = told
+        self.horizon_known = horizon_known
         self.panel = panel
         self.answer_model: AnswerModel | None = None
         self.bought = Bought(beliefs.members, 0 if panel is None else len(panel))
@@ -409,7 +409,7 @@ class Knowledge:
         most = math.inf if self.panel is None else self._most_taught(self.panel, unseen)
         known = {"discount": self._discount(), "slope": slope, "most": most}
         self.worth = Worth.measure(bought, by_labels, stream, unit=unit, learnability=self.learnability, **known)
-        if self.panel is None and self.beliefs.directions and not self.told:
+        if self.panel is None and self.beliefs.directions and not self.horizon_known:
             self.worth = replace(self.worth, further=EMBEDDED_FURTHER)
         if learned is not unseen:
             self.worth = replace(self.worth, asked=self.worth.asked - float((by_labels - now).mean()))
@@ -417,10 +417,11 @@ class Knowledge:
 
     def _discount(self) -> float:
         if self.panel is None and self.beliefs.directions:
-            return TOLD_EMBEDDED_DISCOUNT if self.told else EMBEDDED_DISCOUNT
+            return TOLD_EMBEDDED_DISCOUNT if self.horizon_known else EMBEDDED_DISCOUNT
         if self.panel is None:
-            return TOLD_DISCOUNT if self.told else DISCOUNT
-        return MANY_PANEL_DISCOUNT if len(self.expected_costs.costs) > MANY else PANEL_DISCOUNT
+            return TOLD_DISCOUNT if self.horizon_known else DISCOUNT
+        many = len(self.expected_costs.costs) > MANY and not self.horizon_known
+        return MANY_PANEL_DISCOUNT if many else PANEL_DISCOUNT
 
     def _stream_risk(self, sample: Tensor, now: Tensor, risk: Tensor) -> float:
         """What announcements cost on the stream: for rows with a label by the member that has not seen it."""

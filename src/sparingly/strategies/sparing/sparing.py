@@ -50,7 +50,7 @@ TRIAL = 0.2
 """The share of the price of the truth up to which an expert is asked beside the first truths, whatever is expected."""
 ENOUGH = 150
 """Labels beside which everyone was heard who was worth it; then answers are no longer bought for comparison."""
-MANY_PANEL_HORIZON = 6000
+MANY_PANEL_HORIZON = 7500
 """Rounds to come that are taken for granted beside experts who may be wrong with more than `MANY` classes: answers make
 it easy to wait with labels, which then come too late for most rounds."""
 PANEL_START = 40
@@ -156,7 +156,7 @@ class Sparing(Strategy):
             beliefs,
             panel=self.panel,
             learnability=ablation.learnability,
-            told=horizon is not None,
+            horizon_known=horizon is not None,
         )
         self._audit = audit
         rule = PurchaseRule(self.expected_costs.unit, prior_horizon, audit, ablation.selection, horizon=horizon)

@@ -26,8 +26,9 @@ EMBEDDED_FURTHER = 5500
 PANEL_DISCOUNT = 0.9
 """The same beside experts who may be wrong: a label also says how far they, and what is learned from their answers, are
 to be trusted."""
-MANY_PANEL_DISCOUNT = 0.8
-"""The same with more than `MANY` classes, where more rounds are counted on."""
+MANY_PANEL_DISCOUNT = 0.35
+"""The same with more than `MANY` classes and a number of rounds that was not told: there many more are counted on from
+the start on."""
 SLOPE_ERROR = 0.4
 """The standard error of the slope of the learning curve to come, over the slope measured, besides that of measuring."""
 SPREAD = 0.1
