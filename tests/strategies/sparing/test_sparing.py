@@ -13,7 +13,7 @@ import sparingly as sp
 from sparingly.learning import state_files
 from sparingly.strategies import Sparing
 from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
-from sparingly.strategies.sparing.purchase import ASKED_FIRST, Check, ExpectedCosts, Offer, PurchaseRule
+from sparingly.strategies.sparing.purchase import ASKED_FIRST, Check, ExpectedCosts, Offer, OfferBlock, PurchaseRule
 from sparingly.strategies.sparing.watch import Evidence, Watch
 from sparingly.strategies.sparing.worth import EMBEDDED_DISCOUNT, EMBEDDED_FURTHER, TOLD_EMBEDDED_DISCOUNT, Worth
 
@@ -538,3 +538,18 @@ def test_many_classes_have_a_longer_start_and_no_more_checks_and_so_has_a_strate
     grown.add_class("89")
     assert grown.purchase_rule == many.purchase_rule
     assert grown.knowledge.schedule == many.knowledge.schedule
+
+
+def test_with_many_classes_and_a_cheap_truth_what_is_certain_is_not_asked_though_labels_are_worth_it_on_average():
+    worth = Worth(gamma=4.0, average=0.005, each=0.0, risk=0.09)
+    sure = Offer(0.001, 0.0, 0.1, clock=999, known=200, waiting=0)
+    for n_classes, price, asks in ((40, 0.1, False), (5, 0.1, True)):
+        strategy = sp.Sparing(sp.label_efficient(n_classes, query_cost=price), 5, audit=0.0)
+        assert strategy.purchase_rule(sure, worth)[0] is asks
+        column = np.array([0.001]), np.array([0.0]), np.array([0.1]), np.array([1.0])
+        block = OfferBlock(*column, clock=999, known=200, waiting=0)
+        assert strategy.purchase_rule.announced(block, worth)[1] == (not asks)
+    strategy = sp.Sparing(sp.label_efficient(40), 5)
+    assert not strategy.purchase_rule.choosy
+    strategy.set_costs(sp.label_efficient(40, query_cost=0.1).costs)
+    assert strategy.purchase_rule.choosy

@@ -85,6 +85,8 @@ class ExpectedCosts:
         price = torch.from_numpy(game.costs[asked].astype(np.float32))[:, None]
         self._price = nn.functional.pad(price, (0, COLUMNS - 1))
         """In the first column; the others are there so that a row's product does not depend on its block."""
+        self.cheap = float(price.mean()) < self.unit
+        """Whether the truth costs less than the largest mistake."""
         self._classes = [list(game.feedback[asked]).index(symbol) for symbol in game.symbols(asked)]
 
     def __call__(self, members: Tensor) -> dict[str, Any]:
@@ -243,7 +245,8 @@ class PurchaseRule:
         Rounds there will be in all, if that is known: then `prior_horizon` plays no part.
     choosy
         While an average label is worth its price everything is asked; if choosy, only where it is worth what this
-        question costs beyond guessing, too: after experts' answers much is nearly certain.
+        question costs beyond guessing, too: after experts' answers much is nearly certain, and where the truth is
+        cheap an announcement may cost nearly as much on average while most are certain.
 
     Examples
     --------
@@ -351,6 +354,7 @@ class PurchaseRule:
         asks = (net < 0) | (label > net)
         if self.selection and not offers.waiting:
             usual = offers.price - worth.risk
+            usual = np.maximum(usual, net) if self.choosy else usual
             asks |= (usual > 0) & (usual < average)
         numbers = {"worth": label, "net": net, "risk": offers.risk, "price": offers.price, "average": average}
         return numbers, first_true(asks)

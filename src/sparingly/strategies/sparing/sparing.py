@@ -173,7 +173,8 @@ class Sparing(Strategy):
             if n_classes <= MANY:
                 return rule
             return replace(rule, most_first=n_classes, prior_horizon=max(rule.prior_horizon, MANY_PANEL_HORIZON))
-        return replace(rule, audit=audit, most_first=max(START, n_classes))
+        choosy = n_classes > MANY and self.expected_costs.cheap
+        return replace(rule, audit=audit, most_first=max(START, n_classes), choosy=choosy)
 
     @property
     def rng(self) -> np.random.Generator:
@@ -472,7 +473,7 @@ class Sparing(Strategy):
         factor = scale(before.costs, self.expected_costs.costs)
         self.panel = None if self.panel is None else self.panel.with_game(game)
         self.knowledge.set_costs(self.expected_costs, self.panel, factor, self.clock)
-        self.purchase_rule = replace(self.purchase_rule, unit=self.expected_costs.unit)
+        self.purchase_rule = self._scaled_to_classes(replace(self.purchase_rule, unit=self.expected_costs.unit))
         self.questions.set_costs(factor)
         self.watch.set_costs(self.expected_costs.costs)
 
