@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from sparingly.experiments.runs.experiment_settings import Player, SettingsError, Task, study_of
-from sparingly.experiments.runs.many_runs import alone, local, on_ray, run_all
+from sparingly.experiments.runs.many_runs import TIDIED_UP, alone, local, on_ray, run_all
 from sparingly.experiments.runs.run_records import Results
 from tests import fork_server
 
@@ -117,6 +117,9 @@ def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(environment, tmp_
     typed, process = _forked(script, words.split(), tmp_path, environment)
     results = Results(tmp_path / "results")
     _wait_for(lambda: any((results.folder / "runs").glob("*.parquet")))
+    tidying = [one for child in psutil.Process(process).children() if "resource_tracker" in str(one := child.cmdline())]
+    assert tidying, "loky has a process that tidies up"
+    assert all(f"-W{TIDIED_UP}" in one for one in tidying)
     os.kill(process, signal.SIGINT)
     told = typed.communicate(timeout=60)[1].decode()
     assert typed.returncode == 130

@@ -11,6 +11,7 @@ import itertools
 import logging
 import math
 import os
+import sys
 import threading
 import time
 import traceback
@@ -26,6 +27,9 @@ from sparingly.experiments.runs.run_records import Results
 
 ENVIRONMENT = ("SPARINGLY_DATA", "SPARINGLY_CACHE", "PYTHONPATH")
 """What workers on a cluster must know of this process."""
+
+TIDIED_UP = "ignore:resource_tracker:UserWarning"
+"""An option that loky gives to the process that tidies up after an interrupt: it does so without a word."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,8 @@ def local(workers: int | None = None, minutes: float | None = None) -> Pool:
             return
         # loky takes the data that a worker keeps for a leak, and renews the worker between two runs: no harm, no news.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
+        if TIDIED_UP not in sys.warnoptions:
+            sys.warnoptions.append(TIDIED_UP)
         with parallel_config("loky", inner_max_num_threads=1):
             yield from Parallel(n_jobs=n, return_as="generator_unordered", pre_dispatch=n)(
                 delayed(_perform_for)(os.getpid(), run) for run in ahead
