@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score
 
 from sparingly.experiments.runs.experiment_settings import Player, Run, Task
 from sparingly.experiments.runs.paper_studies import TABLES, TABLES_OF_NUMBERS, study
 from sparingly.experiments.runs.run_records import Record, write_whole
-from sparingly.experiments.runs.single_run import LABEL_COUNTS, execute, weighted_f1
+from sparingly.experiments.runs.single_run import LABEL_COUNTS, execute
 
 
 @pytest.fixture(scope="module")
@@ -126,11 +125,3 @@ def test_a_run_of_before_keeps_its_id():
     )
     assert run.id == "digits-neuronal-gamma=3-seed4-2d2590a3"
     assert run.model_copy(update={"task": run.task.model_copy(update={"class_order": "drawn"})}).id != run.id
-
-
-def test_f1_is_that_of_scikit_learn_to_the_last_bit():
-    rng = np.random.default_rng(0)
-    for n_classes in (1, 2, 7, 80):
-        y, predicted = rng.integers(n_classes, size=(2, 300))
-        predicted[:150] = y[:150]
-        assert weighted_f1(y, predicted) == f1_score(y, predicted, average="weighted", zero_division=0)
