@@ -28,7 +28,9 @@ def test_the_arrays_say_what_the_trees_of_scikit_learn_say():
     fresh, _ = checkers(200, seed=1)
     for k in range(3):
         seen = (folds != k).numpy()
-        forest = ExtraTreesClassifier(TREES, random_state=5 + k).fit(X.numpy()[seen], y.numpy()[seen])
+        forest = ExtraTreesClassifier(TREES, max_features=None, random_state=5 + k).fit(
+            X.numpy()[seen], y.numpy()[seen]
+        )
         expected = (TREES * np.pad(forest.predict_proba(fresh.numpy()), ((0, 0), (0, 1))) + trees._shares.numpy()) / 9
         assert np.allclose(trees.probabilities(fresh)[k].numpy(), expected, atol=1e-6)
 

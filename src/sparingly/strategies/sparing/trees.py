@@ -25,7 +25,9 @@ class TreeMembers:
     """Extremely randomised trees: those of member k never see fold k, as in `Ensemble`.
 
     They take the features as they are, learn what is not smooth, and go on learning where a network of fixed size has
-    learned what it can. A probability is the mean of the leaves and of one leaf more that has the classes' shares.
+    learned what it can. A split is the best of one random threshold for every feature: where few features matter, a
+    draw of some of them would often miss all of these. A probability is the mean of the leaves and of one leaf more
+    that has the classes' shares.
 
     >>> rng = np.random.default_rng(0)
     >>> X = torch.from_numpy(rng.normal(size=(300, 3)).astype(np.float32))
@@ -218,11 +220,12 @@ def grow_checked(X: NDArray[np.float32], y: NDArray[np.int64], seed: int) -> lis
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # many classes, few labels
-        return [one.tree_ for one in ExtraTreesClassifier(TREES, n_jobs=1, random_state=seed).fit(X, y).estimators_]
+        forest = ExtraTreesClassifier(TREES, max_features=None, random_state=seed).fit(X, y)
+    return [one.tree_ for one in forest.estimators_]
 
 
 def grow_compiled(X: NDArray[np.float32], y: NDArray[np.int64], n_classes: int, seed: int) -> list[Any]:
-    """The trees of `ExtraTreesClassifier(TREES, random_state=seed)`, as scikit-learn keeps them inside its own.
+    """The trees of `grow_checked`, as scikit-learn keeps them inside its own.
 
     Grown by the same compiled code, without the checks of arguments and classes before every tree: with the few hundred
     labels of most streams those take ten times as long as the growing.
@@ -235,7 +238,7 @@ def grow_compiled(X: NDArray[np.float32], y: NDArray[np.int64], n_classes: int, 
     sizes, targets, trees = np.array([n_classes], dtype=np.intp), y.astype(np.float64)[:, None], []
     for _ in range(TREES):
         drawn = np.random.RandomState(forest.randint(ANY_SEED))
-        splitter = RandomSplitter(Gini(1, sizes), max(1, int(n_features**0.5)), 1, 0.0, drawn, None)
+        splitter = RandomSplitter(Gini(1, sizes), n_features, 1, 0.0, drawn, None)
         tree = Tree(n_features, sizes, 1)
         DepthFirstTreeBuilder(splitter, 2, 1, 0.0, ANY_DEPTH, 0.0).build(tree, X, targets)
         trees.append(tree)
