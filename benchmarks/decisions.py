@@ -2,8 +2,8 @@
 
 `python -m benchmarks decisions --out FILE` records; `python -m benchmarks decisions --against FILE` compares with that
 file and exits with 1 if anything differs. Recorded are hashes: of every strategy's decisions, reasons and scores on
-three short streams, and of the tickets of agents whose answers come late. It measures nothing, so `make bench` leaves
-it out.
+four short streams, one of them with experts who may be wrong, and of the tickets of agents whose answers come late. It
+measures nothing, so `make bench` leaves it out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import argparse
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,17 @@ class Case:
     game: sp.Game
     X: np.ndarray
     y: np.ndarray
+    answers: Sequence[Mapping[str, int]] = ()
+    """What the experts who may be wrong say of each observation, if there are any."""
+
+    def stream(self, n: int) -> Iterator[tuple[Any, ...]]:
+        """The first observations as `play` takes them."""
+        columns = (self.X, self.y, self.answers) if self.answers else (self.X, self.y)
+        return zip(*(column[:n] for column in columns), strict=True)
 
 
 def cases() -> Iterator[Case]:
-    """Digits, a table with two classes and unequal costs, and three classes that are made up."""
+    """Digits, a table with two classes and unequal costs, three classes that are made up, and these beside experts."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(5).permutation(len(X))[:500]
     yield Case("digits", sp.label_efficient(10), X[order] / 16, y[order])
@@ -51,6 +58,16 @@ def cases() -> Iterator[Case]:
     X = np.random.default_rng(7).normal(size=(450, 6))
     y = (X[:, 0] > 0).astype(int) + (X[:, 1] + X[:, 2] > 0.5).astype(int)
     yield Case("made", sp.label_efficient(3), X, y)
+    experts = [sp.Expert("good", 0.05), sp.Expert("poor", 0.01), sp.Expert("human", 0.5, gold=True)]
+    said = {name: _answers(y, accuracy, seed) for seed, (name, accuracy) in enumerate((("good", 0.9), ("poor", 0.6)))}
+    answers = [dict(zip(said, row, strict=True)) for row in zip(*said.values(), strict=True)]
+    yield Case("experts", sp.label_efficient(3, experts=experts), X, y, answers)
+
+
+def _answers(y: np.ndarray, accuracy: float, seed: int) -> list[int]:
+    """The classes as someone names them who is right so often, and else says anything."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(len(y)) < accuracy, y, rng.integers(y.max() + 1, size=len(y))).tolist()
 
 
 def of_strategy(name: str, case: Case) -> Any:
@@ -60,9 +77,9 @@ def of_strategy(name: str, case: Case) -> Any:
     except ValueError as error:
         return f"refused {type(error).__name__}"
     n = 250 if name in SLOW else len(case.X)
-    rounds = list(sp.play(strategy, case.game, zip(case.X[:n], case.y[:n], strict=True)))
+    rounds = list(sp.play(strategy, case.game, case.stream(n)))
     return [
-        _hash_json([(one.action, one.prediction) for one in rounds]),
+        _hash_json([(one.action, one.prediction, *(one.asked if case.answers else ())) for one in rounds]),
         sum(float(one.cost) for one in rounds),
         _hash_json([str(one.why) for one in rounds]),
         _hash(strategy.scores(case.X[:50]).tobytes()),

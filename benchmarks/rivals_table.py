@@ -27,7 +27,7 @@ from sparingly.experiments.reports.paper_runs import (
 )
 from sparingly.experiments.reports.statistical_tests import Summary, summarise
 from sparingly.experiments.runs.experiment_settings import SettingsError
-from sparingly.experiments.runs.paper_studies import Printed, printed
+from sparingly.experiments.runs.paper_studies import PrintedRow, printed
 
 FIRST, WHOLE = 400, 10_000
 SHUFFLES = 100
@@ -118,7 +118,7 @@ def by_chance(runs: Any, theirs: Any, rows: list[RowBesidePaper]) -> list[str]:
     return ["| rows | differ | would differ by chance | so many or more |", "|---|---|---|---|", *told]
 
 
-def paper_rows() -> list[Printed]:
+def paper_rows() -> list[PrintedRow]:
     """The rows of the paper's tables, each once: its appendix repeats all but Neuronal's."""
     return [row for row in printed() if not row.table.endswith("_app") or row.strategy.startswith("Neuronal")]
 

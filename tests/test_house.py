@@ -17,6 +17,8 @@ MOST_FILES = 14
 """In one folder, with its `__init__.py`."""
 MOST_FILES_A_POST = 24
 """That one POST of an observation passes through, from the middleware to the journal."""
+MOST_LINES = 45
+"""That a function has, its signature and its docstring aside."""
 PREFIXED = {"SparingClassifier"}
 """Takes `strategy__name=value` and `module__name=value`, as scikit-learn's and skorch's estimators do."""
 
@@ -71,6 +73,17 @@ def test_constructors_spell_out_their_arguments() -> None:
         if node.name not in PREFIXED
     ]
     assert not hidden
+
+
+def test_functions_fit_on_a_screen() -> None:
+    long = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+                if body and (lines := body[-1].end_lineno - body[0].lineno + 1) > MOST_LINES:
+                    long[f"{_name(path)}: {node.name}"] = lines
+    assert not long
 
 
 def test_the_design_page_names_every_folder() -> None:

@@ -64,11 +64,14 @@ def make(path: Path, clock: Clock) -> Iterator[Callable[..., sp.Agent]]:
 
 @pytest.fixture
 def forked_trainers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trainer processes without their seconds of start-up, where how they start and end is not what is tested."""
+    """Trainer processes without their seconds of start-up, where how they start and end is not what is tested.
+
+    They have the tests' own priority: with the lower one of the product they would wait for all other tests.
+    """
     command = fork_server.python_module(tmp_path, trainer_process.__name__)
 
     def start(most_bytes: int) -> subprocess.Popen[bytes]:
-        words = [*command, str(trainer_pool.NICE), str(most_bytes)]
+        words = [*command, "0", str(most_bytes)]
         return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     monkeypatch.setattr(trainer_pool, "_start_process", start)

@@ -58,7 +58,7 @@ class RunOptions(PlainSettings):
         return on_ray(self.address, self.workers, self.minutes)
 
 
-class Wanted(PlainSettings):
+class RunFilter(PlainSettings):
     """Which of many runs are to be done: those on some data sets, by some strategies; all if nothing is said."""
 
     data: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Wanted(PlainSettings):
         """The runs that are wanted; a name that none of the runs has is refused.
 
         >>> runs = [Run(task=Task(dataset="mnist"), player=Player(strategy=name)) for name in ("cesa", "margin")]
-        >>> [run.player.strategy for run in Wanted(strategy=("margin",)).among(runs)], len(Wanted().among(runs))
+        >>> [run.player.strategy for run in RunFilter(strategy=("margin",)).among(runs)], len(RunFilter().among(runs))
         (['margin'], 2)
         """
         known = {"data": [run.task.dataset for run in runs], "strategy": [run.player.strategy for run in runs]}
@@ -159,7 +159,7 @@ def run_paper(what: str, given: Mapping[str, Any], settings: Path | None) -> Non
     """The paper's experiments: one, several with commas between, or `all`."""
     chosen = (read_toml(settings) if settings else {}) | dict(given)
     options = _run_options(chosen)
-    wanted = Wanted.model_validate({key: chosen.pop(key) for key in Wanted.model_fields if key in chosen})
+    only = RunFilter.model_validate({key: chosen.pop(key) for key in RunFilter.model_fields if key in chosen})
     unknown = set(chosen) - {"seeds", "horizon", "first_seed"}
     if unknown:
         raise SettingsError(f"{sorted(unknown)[0]!r} is not a setting of reproduce")
@@ -168,7 +168,7 @@ def run_paper(what: str, given: Mapping[str, Any], settings: Path | None) -> Non
         expert_study.study(**chosen) if name == expert_study.NAME else paper_studies.study(name, **chosen)
         for name in names
     ]
-    _do(studies, options, wanted=wanted)
+    _do(studies, options, only=only)
 
 
 def _run_options(chosen: dict[str, Any]) -> RunOptions:
@@ -234,13 +234,13 @@ def _do(
     chosen: list[Study],
     options: RunOptions,
     lengths: Mapping[Task, int] | None = None,
-    wanted: Wanted | None = None,
+    only: RunFilter | None = None,
 ) -> None:
     from sparingly.experiments.runs.progress import Progress
 
     results = Results(options.out)
     runs = list({run.id: run for study in chosen for run in study.runs()}.values())
-    runs = sorted((wanted or Wanted()).among(runs), key=lambda run: run.seed)
+    runs = sorted((only or RunFilter()).among(runs), key=lambda run: run.seed)
     if (options.out / "sparingly.json").is_file() or not options.dry_run:
         results.open()
     estimates = Estimates(results, lengths or {})

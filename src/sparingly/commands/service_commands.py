@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +27,7 @@ from sparingly.commands.cost_options import (
 
 if TYPE_CHECKING:
     from sparingly.live.service.auth.tokens import Token, Tokens
+    from sparingly.live.service.service import Service
     from sparingly.live.service.service_database import ServiceDatabase
     from sparingly.live.service.webhooks.webhook_outbox import WebhookOutbox
 
@@ -151,14 +152,23 @@ def serve(
         "hold": hold,
         "reveal": reveal,
     }
+    _begin(service, name, classes, settings, server.address(listener), admin)
+    server.run(service, listener, routers=context.obj, trusted_proxies=proxies)
+
+
+def _begin(
+    service: Service, name: str, classes: str | None, settings: dict[str, Any], address: str, admin: str | None
+) -> None:
+    """Make the first agent and the first token where there are none, open all agents, and say where they are served."""
+    from sparingly.live.service import server
+
     with service.database.starting():
         server.first_agent(service, name, [c.strip() for c in classes.split(",")] if classes else [], settings)
         service.agents.open_all()
         secret = server.first_token(service, admin)
-    typer.echo(f"sparingly serves {', '.join(service.agents.names())} at {server.address(listener)}")
+    typer.echo(f"sparingly serves {', '.join(service.agents.names())} at {address}")
     if secret is not None:
         typer.echo(f"first token, an admin's, shown this once: {secret}")
-    server.run(service, listener, routers=context.obj, trusted_proxies=proxies)
 
 
 @token.command("create")

@@ -59,7 +59,7 @@ PLAYERS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 @dataclass(frozen=True)
-class Result:
+class SceneResult:
     """How one strategy did on one scene."""
 
     label: str
@@ -69,10 +69,12 @@ class Result:
     seconds: float
 
 
-def demo(picture: Path | None = Path("demo.png"), *, seed: int = 0, horizon: int | None = None) -> list[list[Result]]:
+def demo(
+    picture: Path | None = Path("demo.png"), *, seed: int = 0, horizon: int | None = None
+) -> list[list[SceneResult]]:
     """Play every scene with every player, show progress and a table for each, and draw the cumulative costs."""
     console = Console()
-    shown: list[list[Result]] = []
+    shown: list[list[SceneResult]] = []
     for scene in SCENES:
         sources = {how: _source(scene, how, seed, horizon) for how in ("streaming", "encoded")}
         first = sources["streaming"]
@@ -92,7 +94,7 @@ def _source(scene: Scene, preprocessing: Any, seed: int, horizon: int | None) ->
     return stream(data, seed=seed, horizon=horizon or scene.horizon or len(data))
 
 
-def _play_all(game: Game, sources: dict[str, Stream], seed: int, console: Console) -> Iterator[Result]:
+def _play_all(game: Game, sources: dict[str, Stream], seed: int, console: Console) -> Iterator[SceneResult]:
     known = sparingly.strategies.registered()
     players = [player for player in PLAYERS if player[0] in known]
     columns = (TextColumn("{task.description:<22}"), BarColumn(), TextColumn("cost {task.fields[cost]:>8,.0f}"))
@@ -108,10 +110,10 @@ def _play_all(game: Game, sources: dict[str, Stream], seed: int, console: Consol
                 wrong += not game.informative_mask[r.action] and r.action != r.outcome
                 if r.t % 200 == 0:
                     progress.update(task, completed=r.t, cost=float(np.sum(costs)))
-            yield Result(label, np.cumsum(costs), asked, wrong, time.perf_counter() - began)
+            yield SceneResult(label, np.cumsum(costs), asked, wrong, time.perf_counter() - began)
 
 
-def _table(results: Sequence[Result]) -> Table:
+def _table(results: Sequence[SceneResult]) -> Table:
     table = Table()
     table.add_column("strategy")
     for heading in ("total cost", "questions", "mistakes", "seconds"):
@@ -124,7 +126,7 @@ def _table(results: Sequence[Result]) -> Table:
     return table
 
 
-def _in_words(results: Sequence[Result]) -> str:
+def _in_words(results: Sequence[SceneResult]) -> str:
     best = min(results, key=lambda result: result.cost[-1])
     always = max(results, key=lambda result: result.questions)
     share = best.questions / len(best.cost)
@@ -132,7 +134,7 @@ def _in_words(results: Sequence[Result]) -> str:
     return f"{best.label} asked about {share:.1%} and paid {paid:.1%} of what it costs to {always.label}."
 
 
-def _draw(shown: Sequence[Sequence[Result]], path: Path) -> None:
+def _draw(shown: Sequence[Sequence[SceneResult]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(shown), figsize=(5.5 * len(shown), 4), layout="constrained")

@@ -96,27 +96,27 @@ def play(
     >>> len(rounds), rounds[0].action, rounds[0].cost
     (200, 2, 1.0)
     """
-    table, experts, t = _Table(strategy, game, delay), game.experts, 0
+    player, experts, t = _RoundPlayer(strategy, game, delay), game.experts, 0
     for ahead, assessment in _blocks(strategy, stream, block, progress):
         row = 0
         while row < len(ahead) and strategy.valid(assessment):
             # A round in which an answer arrives is the last before the strategy has learned it.
-            last = row + table.late[0].when - t if table.late else None
+            last = row + player.late[0].when - t if player.late else None
             for decision in strategy.decide_block(assessment, row, last):
                 t += 1
                 item = ahead[row]
                 _, outcome, answers = item if len(item) == 3 else (*item, None)
                 said = {} if answers is None else check_answers(answers, experts)
-                if not (decision.asks or experts or (table.late and table.late[0].when <= t)):
-                    yield table.announced(t, _checked(outcome, game), decision)
+                if not (decision.asks or experts or (player.late and player.late[0].when <= t)):
+                    yield player.announced(t, _checked(outcome, game), decision)
                 else:
                     played = _Observation(t, assessment.X[row], _checked(outcome, game), said, assessment, row)
-                    table.take(played, decision, t)
-                    yield from table.deliver(t)
+                    player.take(played, decision, t)
+                    yield from player.deliver(t)
                 row += 1
         del ahead[:row]
-    while table.late:
-        yield from table.deliver(table.late[0].when)
+    while player.late:
+        yield from player.deliver(player.late[0].when)
 
 
 @dataclass(slots=True, eq=False)
@@ -146,7 +146,7 @@ class _Answer:
     ended: bool = field(compare=False)
 
 
-class _Table:
+class _RoundPlayer:
     """A strategy at its game: decisions become rounds, or answers on their way."""
 
     def __init__(self, strategy: Strategy, game: Game, delay: int | Mapping[str, int]) -> None:

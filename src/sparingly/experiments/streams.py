@@ -1,4 +1,4 @@
-"""Streams: a data set in random order, with a held-out test set, and whatever makes life hard for a strategy."""
+"""Streams: a data set in random order, with a held-out test set, and label noise and drift where wanted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGEST = 10.0
 
 @dataclass(frozen=True)
 class Drift:
-    """Two classes swap their names on the way.
+    """Concept drift: two classes swap their names on the way.
 
     Attributes
     ----------

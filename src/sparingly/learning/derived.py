@@ -1,4 +1,4 @@
-"""Values that depend on a model's parameters alone: computed once for each model, not for each observation."""
+"""A cache of what depends on a model's parameters alone: computed once for each model, not for each observation."""
 
 from __future__ import annotations
 

@@ -133,6 +133,7 @@ def test_ray_with_a_killed_worker_gives_the_records_of_the_local_run(
 ):
     ray = pytest.importorskip("ray")
     monkeypatch.setenv("PYTHONPATH", environment["PYTHONPATH"])
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # by default 15: beside other tests its workers would hardly run
     monkeypatch.setenv("RAY_worker_register_timeout_seconds", "600")  # on a busy machine a worker starts slowly
     here = Results(tmp_path / "here").open()
     run_all(study.runs(), here, local(1))

@@ -9,6 +9,7 @@ from sparingly.live.client.simulated_day import SimulatedTeam, simulate_day
 from sparingly.live.client.simulation import Example, SimulatedStream
 
 CLASSES = ("joy", "fear", "anger", "guilt")
+PATIENCE = 60
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def day():
     )
     told = []
     result = simulate_day(
-        SimulatedStream(CLASSES, examples), said, team, machine="gpt", seconds=2, patience=60, say=told.append
+        SimulatedStream(CLASSES, examples), said, team, machine="gpt", seconds=2, patience=PATIENCE, say=told.append
     )
     return result, told
 
@@ -45,3 +46,8 @@ def test_the_careless_one_is_found_and_nobody_else(day):
     assert found.stopped is not None
     assert day[0].statistics.second_opinions > 10
     assert day[0].statistics.known_answers > 5
+
+
+def test_it_ends_once_everything_is_settled_and_waits_for_no_one_who_was_stopped(day):
+    assert day[0].seconds < PATIENCE
+    assert day[0].statistics.open == 0

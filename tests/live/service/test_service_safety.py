@@ -20,7 +20,7 @@ from sparingly.live.service.auth.sessions import COOKIE
 from sparingly.live.service.auth.tokens import ADMIN, EXPERT, PRODUCER, ROLES
 from sparingly.live.service.service import Service
 from sparingly.live.service.service_limits import ServiceLimits
-from sparingly.live.service.web.events import Events
+from sparingly.live.service.web.server_sent_events import Events
 from tests.live.served import Served
 
 AT = "/api/agents/default"

@@ -21,7 +21,7 @@ from sparingly.experiments.reports.statistical_tests import (
     win_counts,
 )
 from sparingly.experiments.runs.experiment_settings import Row, SettingsError, Study
-from sparingly.experiments.runs.paper_studies import REFERENCE, Printed, printed
+from sparingly.experiments.runs.paper_studies import REFERENCE, PrintedRow, printed
 from sparingly.experiments.runs.run_records import Record, Results, write_whole
 
 POINTS = 101
@@ -61,7 +61,7 @@ class Line:
     p_value: float
     p_holm: float
     paired: Paired | None
-    printed: Printed | None
+    printed: PrintedRow | None
 
     @property
     def p_two_sided(self) -> float:

@@ -59,7 +59,7 @@ _NEWER = {
 
 
 class Task(PlainSettings):
-    """What is played, but for the seed: the data, the costs, and what makes life hard.
+    """What is played, but for the seed: the data, the costs, the experts, and noise, drift and delay.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Many runs: what is missing is to do, on the cores of this machine or on a Ray cluster.
+"""The runner: does the runs that have no record yet, on the cores of this machine or on a Ray cluster.
 
 Workers only compute: they give a record's bytes back, and this process alone writes, each file whole or not at all.
 So a killed worker, a killed runner or a full disk costs the runs in flight and nothing else.
@@ -29,7 +29,7 @@ ENVIRONMENT = ("SPARINGLY_DATA", "SPARINGLY_CACHE", "PYTHONPATH")
 """What workers on a cluster must know of this process."""
 
 TIDIED_UP = "ignore:resource_tracker:UserWarning"
-"""An option that loky gives to the process that tidies up after an interrupt: it does so without a word."""
+"""A warning filter for the process by which loky tidies up after an interrupt: what it does is no news to the user."""
 
 
 @dataclass(frozen=True)

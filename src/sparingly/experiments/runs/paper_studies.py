@@ -35,7 +35,7 @@ ALL = TABLES
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedRow:
     """A row of a table of the paper: means over 25 runs."""
 
     table: str
@@ -48,14 +48,14 @@ class Printed:
 
 
 @lru_cache
-def printed() -> tuple[Printed, ...]:
+def printed() -> tuple[PrintedRow, ...]:
     """Every row of the paper's tables.
 
     >>> [(row.dataset, row.regret) for row in printed() if row.table == "Q1" and row.strategy == "Margin"]
     [('mnist_binary', 3169.6), ('magic_telescope', 3574.12), ('adult', 3166.56)]
     """
     text = (resources.files("sparingly.experiments.runs") / "paper.json").read_text()
-    return tuple(Printed(**row) for row in json.loads(text)["rows"])
+    return tuple(PrintedRow(**row) for row in json.loads(text)["rows"])
 
 
 def study(name: str, *, seeds: int | None = None, horizon: int = 10_000, first_seed: int = 0) -> Study:

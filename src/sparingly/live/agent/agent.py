@@ -21,7 +21,7 @@ from sparingly.live.agent.agent_settings import (
     QuestionLimits,
     checked_retention,
     described_classes,
-    made_settings,
+    new_settings,
 )
 from sparingly.live.agent.changes import AgentChanges
 from sparingly.live.agent.errors import AgentError
@@ -173,7 +173,7 @@ class Agent:
     ) -> None:
         instance = strategy if isinstance(strategy, Strategy) else None
         texts = given_encoder(encoder)
-        settings = made_settings(
+        settings = new_settings(
             classes,
             n_features,
             costs=costs,

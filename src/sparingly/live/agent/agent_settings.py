@@ -202,7 +202,7 @@ class AgentSettings:
         return None
 
 
-def made_settings(
+def new_settings(
     classes: Sequence[Label],
     n_features: int | tuple[int, ...] | None,
     *,
@@ -231,16 +231,10 @@ def made_settings(
     names = checked_classes(classes)
     _check_numbers(horizon, seed, keep)
     game = _played_game(names, costs, query_cost, game, experts, instance)
-    plain = _plain(instance.made_with if instance is not None else options or {})
-    if plain is None and instance is None:
-        raise AgentError(f"options is {options!r}: it must be plain values")
-    shape = _shape(n_features, feature_names, instance)
-    stated = Schema(shape, tuple(map(str, feature_names)) if feature_names is not None else None)
-    if schema is not None:
-        stated = _stated_rows(stated, schema, encoder)
-        shape = stated.shape
+    plain = _plain_options(options, instance)
+    stated = _stated_schema(n_features, feature_names, schema, encoder, instance)
     if not isinstance(strategy, str):
-        strategy = instance.name if instance is not None else choose_strategy(game, shape, plain or {}, seed)
+        strategy = instance.name if instance is not None else choose_strategy(game, stated.shape, plain or {}, seed)
     settings = AgentSettings(
         classes=names,
         costs=tuple(map(tuple, game.costs.tolist())),
@@ -305,12 +299,22 @@ def _check_horizon(settings: AgentSettings, instance: Strategy | None) -> None:
         raise AgentError(f"{who} takes no horizon: name one that does, or give max_total or max_cost, which it paces")
 
 
-def _stated_rows(stated: Schema, given: Any, encoder: TextEncoder | None) -> Schema:
-    """The schema with the fields of raw rows that the user states."""
+def _stated_schema(
+    n_features: int | tuple[int, ...] | None,
+    feature_names: Sequence[str] | None,
+    fields_given: Any,
+    encoder: TextEncoder | None,
+    instance: Strategy | None,
+) -> Schema:
+    """What is known of an observation before the first one: its shape, names, or the fields of raw rows."""
+    shape = _shape(n_features, feature_names, instance)
+    stated = Schema(shape, tuple(map(str, feature_names)) if feature_names is not None else None)
+    if fields_given is None:
+        return stated
     if stated.names is not None:
         raise AgentError("give a schema or feature_names, not both")
     try:
-        return stated.of_rows(stated_schema(given, encoder=encoder))
+        return stated.of_rows(stated_schema(fields_given, encoder=encoder))
     except EncodingError as error:
         raise AgentError(str(error)) from error
 
@@ -400,11 +404,14 @@ def _check_instance(
         raise AgentError("the strategy's game has other costs than those given")
 
 
-def _plain(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Options as JSON gives them back, or None if they are more than plain values."""
+def _plain_options(options: Mapping[str, Any] | None, instance: Strategy | None) -> dict[str, Any] | None:
+    """The strategy's options as JSON gives them back; None if an instance's are more than plain values."""
+    given = options or {} if instance is None else instance.made_with
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(dict(options), allow_nan=False))
+        plain: dict[str, Any] = json.loads(json.dumps(dict(given), allow_nan=False))
     except (TypeError, ValueError):
+        if instance is None:
+            raise AgentError(f"options is {options!r}: it must be plain values") from None
         return None
     return plain
 

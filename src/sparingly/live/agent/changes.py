@@ -47,9 +47,8 @@ class AgentChanges:
                 head = runtime.store.head(connection) + 1
                 if new:
                     teaching.write(connection, head, runtime.clock(), new)
-                    if audit is not None:
-                        audit_outbox.add(connection, audit, None, runtime.clock())
-            runtime.has_audit_lines |= audit is not None
+                    audit_outbox.add(connection, audit, None, runtime.clock())
+            runtime.audit_written(audit)
             if new:
                 runtime.learn_upto(head)
             return len(new)
@@ -98,11 +97,10 @@ class AgentChanges:
             now = runtime.clock()
             with runtime.writing() as connection:
                 settings = added_classes.write(connection, runtime.store, label, cost, expert, now)
-                if audit is not None:
-                    audit_outbox.add(connection, audit, None, now)
+                audit_outbox.add(connection, audit, None, now)
                 head = runtime.store.head(connection)
             runtime.store.settings = settings
-            runtime.has_audit_lines |= audit is not None
+            runtime.audit_written(audit)
             if settings.shape is not None:
                 runtime.learn_upto(head)
 
@@ -118,11 +116,10 @@ class AgentChanges:
                     return
                 changed_costs.check_takes(before, runtime.instance, game)
                 settings = changed_costs.write(connection, runtime.store, game, who, runtime.clock())
-                if audit is not None:
-                    audit_outbox.add(connection, audit, None, runtime.clock())
+                audit_outbox.add(connection, audit, None, runtime.clock())
                 head = runtime.store.head(connection)
             runtime.store.settings = settings
-            runtime.has_audit_lines |= audit is not None
+            runtime.audit_written(audit)
             if settings.shape is not None:
                 runtime.learn_upto(head)
 
@@ -136,10 +133,9 @@ class AgentChanges:
                 rows = [ticket_lifecycle.find(connection, ticket_id) for ticket_id in ticket_ids]
                 head = runtime.store.head(connection)
                 last = erasure.erase(connection, rows, head, now)
-                if audit is not None:
-                    for row in rows:
-                        audit_outbox.add(connection, audit, row.id, now)
-            runtime.has_audit_lines |= audit is not None
+                for row in rows:
+                    audit_outbox.add(connection, audit, row.id, now)
+            runtime.audit_written(audit)
             if last > head:
                 runtime.learn_upto(last)
         runtime.store.backend.purge(runtime.store.engine)

@@ -1,4 +1,4 @@
-"""How many questions may be asked: limits, and the pace at which what they allow is spent where it is worth most."""
+"""The budget of questions: limits, and the pace at which what they allow is spent where it is worth most."""
 
 from __future__ import annotations
 

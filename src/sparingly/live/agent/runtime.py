@@ -85,7 +85,7 @@ class AgentRuntime:
         self.clock = clock
         self.lock = TurnLock(busy_timeout)
         self._closed: str | None = None
-        self.has_audit_lines = True
+        self._has_audit_lines = True
         self._retained_at = float("-inf")
         self.spending = Spending()
         self._may_hold = store.settings.hold
@@ -204,10 +204,9 @@ class AgentRuntime:
                 if change is not None:
                     ticket_lifecycle.write(connection, row, change, head, now)
                     head = team_quality.follow(connection, self, row, change, head, now)
-                if audit is not None:
-                    audit_outbox.add(connection, audit, row.id, now)
+                audit_outbox.add(connection, audit, row.id, now)
                 result = then(connection, now) if then is not None else None
-            self.has_audit_lines |= audit is not None
+            self.audit_written(audit)
             if change is not None:
                 self.learn_upto(head)
             return result
@@ -216,10 +215,9 @@ class AgentRuntime:
         """Change settings of the open agent."""
         with self.writing() as connection:
             changed = self.store.write_settings(connection, now)
-            if audit is not None:
-                audit_outbox.add(connection, audit, None, self.clock())
+            audit_outbox.add(connection, audit, None, self.clock())
         self.store.settings = changed
-        self.has_audit_lines |= audit is not None
+        self.audit_written(audit)
 
     def apply_retention(self, days: float | None = None) -> int:
         """Erase the payloads that are older than the agent's retention time, or than `days` if it has none."""
@@ -237,12 +235,21 @@ class AgentRuntime:
             self.store.backend.purge(self.store.engine)
         return count
 
+    @property
+    def has_audit_lines(self) -> bool:
+        """Whether there may be audit lines that were not copied yet."""
+        return self._has_audit_lines
+
+    def audit_written(self, audit: AuditLine | None) -> None:
+        """Called once the transaction of an audit line, if there was one, is on disk: it waits to be copied."""
+        self._has_audit_lines |= audit is not None
+
     def copy_audit_lines(self, copy: Callable[[list[dict[str, Any]]], None]) -> None:
         """Hand the lines of the outbox to whoever keeps them, and forget those; the same line may be handed out again.
 
         `has_audit_lines` says whether there may be any.
         """
-        self.has_audit_lines = False
+        self._has_audit_lines = False
         try:
             while True:
                 with self.reading() as connection:
@@ -253,7 +260,7 @@ class AgentRuntime:
                 with self.writing() as connection:
                     audit_outbox.remove(connection, lines)
         except BaseException:
-            self.has_audit_lines = True
+            self._has_audit_lines = True
             raise
 
     def learn_upto(self, head: int) -> None:

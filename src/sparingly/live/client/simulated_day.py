@@ -132,7 +132,7 @@ def simulate_day(
         say(f"watch it at {url}/agents/{AGENT}/people with the token {secret}")
         with _people(here, url, stream, team, day, seed), Client(url, secret, agent=AGENT) as client:
             _observe(client, stream, names, day.truth, seconds)
-            _settle(agent, day, time.monotonic() + patience)
+            _settle(agent, team, day, time.monotonic() + patience)
         return _result(agent, stream, names, team, time.monotonic() - began)
 
 
@@ -238,23 +238,19 @@ def _person(
                     client.answer(question.id, label)
 
 
-def _settle(agent: Agent, day: _Day, deadline: float) -> None:
-    """An admin settles what three people disagree on, until nothing is open any more."""
+def _settle(agent: Agent, team: SimulatedTeam, day: _Day, deadline: float) -> None:
+    """An admin settles what three people, or all who still answer, disagree on, until nothing is open any more."""
     while time.monotonic() < deadline:
         waiting = agent.team.disagreements(limit=200)
+        still_answer = {*team.names} - {one.expert for one in agent.people() if one.stopped is not None}
         for one in waiting:
-            if one.state == "admin" or _nobody_is_left(agent):
+            if one.state == "admin" or still_answer <= {one.first, one.second}:
                 agent.adjudicate(one.ticket, day.truth[one.ticket], expert="admin")
         if not waiting:
             statistics = agent.stats()
             if not statistics.open and not statistics.consulting:
                 return
         time.sleep(0.5)
-
-
-def _nobody_is_left(agent: Agent) -> bool:
-    """Whether everyone who has answered gets no questions any more."""
-    return all(one.stopped is not None for one in agent.people() if one.kind == "person")
 
 
 def _result(

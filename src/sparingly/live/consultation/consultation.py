@@ -36,11 +36,11 @@ CLOSE_SECONDS = 10.0
 RETRY_SECONDS = 1.0
 
 
-class Pace:
+class CallRate:
     """At most so many calls a minute: a token bucket that holds those of ten seconds, one at least.
 
-    >>> pace = Pace(60.0, now=0.0)
-    >>> pace.take(20, now=0.0), pace.take(20, now=2.0), pace.wait(now=2.0)
+    >>> rate = CallRate(60.0, now=0.0)
+    >>> rate.take(20, now=0.0), rate.take(20, now=2.0), rate.wait(now=2.0)
     (10, 2, 1.0)
     """
 
@@ -66,14 +66,14 @@ class Pace:
         return max(0.0, (1 - self._held) / self._rate - (now - self._at))
 
 
-class _Desk:
+class _ExpertThreads:
     """One expert: the threads that call it, and the calls that they have."""
 
     def __init__(
         self, machine: MachineExpert, finished: deque[tuple[PendingCall, ExpertReply]], wake: threading.Event
     ) -> None:
         self.machine = machine
-        self.pace = Pace(machine.limits.per_minute, time.monotonic())
+        self.rate = CallRate(machine.limits.per_minute, time.monotonic())
         self.under_way: dict[tuple[int, int], PendingCall] = {}
         self._finished, self._wake = finished, wake
         self._waiting: SimpleQueue[PendingCall | None] = SimpleQueue()
@@ -123,7 +123,7 @@ class Consultation:
         self._finished: deque[tuple[PendingCall, ExpertReply]] = deque()
         self._woken = threading.Event()
         self._closing = threading.Event()
-        self._desks = {one.name: _Desk(one, self._finished, self._woken) for one in machines}
+        self._experts = {one.name: _ExpertThreads(one, self._finished, self._woken) for one in machines}
         self._is_shared = runtime.store.backend.is_shared
         self._is_first = True
         self._has_skipped = False
@@ -134,7 +134,7 @@ class Consultation:
 
     def wake(self) -> None:
         """Look for calls that are due, unless every expert is busy: then a call that ends wakes the thread."""
-        if any(desk.free > 0 for desk in self._desks.values()):
+        if any(expert.free > 0 for expert in self._experts.values()):
             self._woken.set()
 
     def close(self) -> None:
@@ -142,8 +142,8 @@ class Consultation:
         self._closing.set()
         self._woken.set()
         self._thread.join(timeout=CLOSE_SECONDS + 5)
-        for desk in self._desks.values():
-            desk.close()
+        for expert in self._experts.values():
+            expert.close()
 
     def _run(self) -> None:
         wait: float | None = 0.0
@@ -155,7 +155,9 @@ class Consultation:
             self._woken.clear()
             wait = self._try_turn()
         deadline = time.monotonic() + CLOSE_SECONDS
-        while time.monotonic() < deadline and (self._finished or any(desk.under_way for desk in self._desks.values())):
+        while time.monotonic() < deadline and (
+            self._finished or any(expert.under_way for expert in self._experts.values())
+        ):
             self._woken.wait(0.1)
             self._woken.clear()
             if self._runtime.is_closed:
@@ -177,10 +179,12 @@ class Consultation:
     def _turn(self) -> float | None:
         replies = [self._finished[i] for i in range(min(AT_ONCE, len(self._finished)))]
         runtime = self._runtime
-        if not (replies or self._is_first or self._is_shared or any(desk.free > 0 for desk in self._desks.values())):
+        if not (
+            replies or self._is_first or self._is_shared or any(expert.free > 0 for expert in self._experts.values())
+        ):
             return self._wait()
         for call, _ in replies:
-            self._desks[call.expert].under_way.pop((call.ticket, call.place), None)
+            self._experts[call.expert].under_way.pop((call.ticket, call.place), None)
         with runtime.lock, runtime.writing() as connection:
             cut_off = self._cut_off(connection)
             if replies or cut_off:
@@ -192,7 +196,7 @@ class Consultation:
         for _ in replies:
             self._finished.popleft()
         for call in claimed:
-            self._desks[call.expert].call(call)
+            self._experts[call.expert].call(call)
         if replies:
             with runtime.lock:
                 runtime.decider.keep_snapshot_if_due()
@@ -201,7 +205,7 @@ class Consultation:
     def _wait(self) -> float | None:
         """Seconds until a call may be due by itself; None if only `wake` or an ended call can bring one."""
         now = time.monotonic()
-        waits = [wait for desk in self._desks.values() if desk.free > 0 and (wait := desk.pace.wait(now)) > 0]
+        waits = [wait for expert in self._experts.values() if expert.free > 0 and (wait := expert.rate.wait(now)) > 0]
         if self._is_shared:
             waits.append(UNDER_WAY_SECONDS / 10)
         return min(waits, default=None)
@@ -212,17 +216,17 @@ class Consultation:
             return []
         now = self._runtime.clock()
         if self._is_shared:
-            mine = [call for desk in self._desks.values() for call in desk.under_way.values()]
+            mine = [call for expert in self._experts.values() for call in expert.under_way.values()]
             expert_calls.renew(connection, mine, now + UNDER_WAY_SECONDS)
         lost, again = [], []
         for row in expert_calls.cut_off(connection, now if self._is_shared else None):
-            desk = self._desks.get(row.expert)
-            if desk is None:
+            expert = self._experts.get(row.expert)
+            if expert is None:
                 continue
-            if desk.machine.repeatable:
+            if expert.machine.repeatable:
                 again.append(row)
             else:
-                lost.append((row, desk.machine.silent(INTERRUPTED, "the process that called it ended meanwhile")))
+                lost.append((row, expert.machine.silent(INTERRUPTED, "the process that called it ended meanwhile")))
         expert_calls.mark(connection, again, state=DUE, until=None)
         return lost
 
@@ -232,32 +236,35 @@ class Consultation:
         over_budget: list[tuple[Any, ExpertReply]] = []
         now, settings = self._runtime.clock(), self._runtime.store.settings
         self._has_skipped = False
-        for name, desk in self._desks.items():
-            if desk.free < 1:
+        for name, expert in self._experts.items():
+            if expert.free < 1:
                 continue
-            rows = expert_calls.to_come(connection, name, desk.free)
+            rows = expert_calls.to_come(connection, name, expert.free)
             wanted = [row for row in rows if expert_calls.is_waited_for(row, settings)]
             skipped = [row for row in rows if not expert_calls.is_waited_for(row, settings)]
             expert_calls.mark(connection, skipped, state=NOT_NEEDED, price=0.0, closed=now)
             self._has_skipped |= bool(skipped)
-            affordable = self._affordable(connection, desk, now) if wanted else 0
+            affordable = self._affordable(connection, expert, now) if wanted else 0
             over_budget += [
-                (row, desk.machine.silent(OVER_BUDGET, f"{desk.machine.limits.cost_per_day:g} a day are spent", 0.0))
+                (
+                    row,
+                    expert.machine.silent(OVER_BUDGET, f"{expert.machine.limits.cost_per_day:g} a day are spent", 0.0),
+                )
                 for row in wanted[affordable:]
             ]
             wanted = wanted[:affordable]
-            made = wanted[: desk.pace.take(len(wanted), time.monotonic())]
+            made = wanted[: expert.rate.take(len(wanted), time.monotonic())]
             expert_calls.mark(connection, made, state=CALLED, until=now + UNDER_WAY_SECONDS)
             claimed += made
         return expert_calls.read(connection, claimed, settings) if claimed else [], over_budget
 
-    def _affordable(self, connection: Connection, desk: _Desk, now: float) -> int:
+    def _affordable(self, connection: Connection, expert: _ExpertThreads, now: float) -> int:
         """How many more calls the money of a day allows, those under way counted as they are expected to cost."""
-        most, price = desk.machine.limits.cost_per_day, desk.machine.expert.price
+        most, price = expert.machine.limits.cost_per_day, expert.machine.expert.price
         if most is None:
-            return desk.free
-        left = most - expert_calls.spent(connection, desk.machine.name, now) - price * len(desk.under_way)
-        return max(0, int(left / price + 1e-9)) if price > 0 else (desk.free if left > 0 else 0)
+            return expert.free
+        left = most - expert_calls.spent(connection, expert.machine.name, now) - price * len(expert.under_way)
+        return max(0, int(left / price + 1e-9)) if price > 0 else (expert.free if left > 0 else 0)
 
 
 def check_machines(settings: AgentSettings, machines: Sequence[MachineExpert]) -> None:

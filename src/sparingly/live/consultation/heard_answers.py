@@ -221,13 +221,12 @@ def hear_person(runtime: AgentRuntime, ticket_id: str, label: Any, expert: str |
                 call, reply = _persons_call(connection, runtime, row, label, expert)
                 has_decided = True
                 hear_calls(runtime, [(call, reply)], connection)
-                if audit is not None:
-                    audit_outbox.add(connection, audit, row.id, runtime.clock())
+                audit_outbox.add(connection, audit, row.id, runtime.clock())
         except BaseException:
             if has_decided:
                 runtime.decider.rollback()
             raise
-        runtime.has_audit_lines |= audit is not None
+        runtime.audit_written(audit)
         runtime.decider.keep_snapshot_if_due()
     runtime.wake_consultation()
     return True

@@ -1,4 +1,7 @@
-"""Who is careless: a bet against each person, by answers whose truth is known and by what the model held likely."""
+"""Who is careless: an e-process for each person, a bet that the person is right too seldom.
+
+It is settled by answers whose truth is known, and by what the model held likely of the others.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items whose class is known, planted among the questions to see how often people are right."""
+"""Known-answer items, elsewhere called gold questions: planted to see how often people are right."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def plant(
                 new.append((item, row))
                 rows.append(row["id"])
             _write(connection, new)
-            if audit is not None and new:
+            if new:
                 audit_outbox.add(connection, audit, None, now)
-        runtime.has_audit_lines |= audit is not None
+        runtime.audit_written(audit)
     return rows
 
 

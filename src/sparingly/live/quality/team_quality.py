@@ -37,9 +37,8 @@ def write(runtime: AgentRuntime, ticket_id: str, act: Write, audit: AuditLine | 
             head = act(connection, row, before, now)
             if head != before:
                 look_at_people(connection, runtime, row.seq, now)
-            if audit is not None:
-                audit_outbox.add(connection, audit, row.id, now)
-        runtime.has_audit_lines |= audit is not None
+            audit_outbox.add(connection, audit, row.id, now)
+        runtime.audit_written(audit)
         if head != before:
             runtime.learn_upto(head)
 
@@ -159,9 +158,8 @@ def _mark(
     with runtime.writing() as connection:
         now = runtime.clock()
         mark(connection, expert, **columns(now))
-        if audit is not None:
-            audit_outbox.add(connection, audit, None, now)
-    runtime.has_audit_lines |= audit is not None
+        audit_outbox.add(connection, audit, None, now)
+    runtime.audit_written(audit)
 
 
 def _is_asked(runtime: AgentRuntime, ticket_id: str, expert: str | None) -> bool:

@@ -19,7 +19,7 @@ SHARE, LONGEST = 4.0, 10.0
 
 
 @dataclass
-class _Kept:
+class _CachedValue:
     lock: threading.Lock = field(default_factory=threading.Lock)
     until: float = float("-inf")
     value: Any = None
@@ -37,7 +37,7 @@ class DashboardCache:
     def __init__(self, agents: Agents, freshest: float = 0.5) -> None:
         self._agents = agents
         self._freshest = freshest
-        self._kept: dict[tuple[str, str, str], _Kept] = {}
+        self._kept: dict[tuple[str, str, str], _CachedValue] = {}
         self._lock = threading.Lock()
 
     def agents(self) -> list[str]:
@@ -88,7 +88,7 @@ class DashboardCache:
         """What was computed last while the agent's state was this one, or computed now."""
         key = what, name, self._agents.registry.find(name).state
         with self._lock:
-            kept = self._kept.setdefault(key, _Kept())
+            kept = self._kept.setdefault(key, _CachedValue())
         with kept.lock:
             began = time.monotonic()
             if began >= kept.until:

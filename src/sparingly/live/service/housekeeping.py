@@ -1,4 +1,4 @@
-"""Housekeeping: what a service does beside its calls, on one thread of its own."""
+"""Housekeeping: the periodic tasks of a service, on one thread of their own."""
 
 from __future__ import annotations
 

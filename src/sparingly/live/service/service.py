@@ -29,8 +29,8 @@ from sparingly.live.service.housekeeping import Housekeeping
 from sparingly.live.service.readiness import Readiness
 from sparingly.live.service.service_database import ServiceDatabase
 from sparingly.live.service.service_limits import ServiceLimits
-from sparingly.live.service.web.events import Events
 from sparingly.live.service.web.metrics import Metrics
+from sparingly.live.service.web.server_sent_events import Events
 from sparingly.live.service.webhooks.webhook_dispatcher import WebhookDispatcher
 from sparingly.live.service.webhooks.webhook_outbox import WebhookOutbox
 from sparingly.live.service.webhooks.webhook_sender import WebhookSender

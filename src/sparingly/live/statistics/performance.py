@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparingly.games import Game
-from sparingly.live.statistics.ticket_counts import ANNOUNCED, DRAWN, Group, TicketCounts, merged
+from sparingly.live.statistics.ticket_counts import ANNOUNCED, DRAWN, TicketCounts, TicketGroup, merged
 from sparingly.live.tickets.ticket_records import (
     ANSWERED,
     CONSULTING,
@@ -40,7 +40,7 @@ def statistics(ticket_counts: TicketCounts, game: Game, called: Mapping[str, flo
     return replace(summary, taught=ticket_counts.taught, bill=_bill(groups, game, called or {}))
 
 
-def _bill(groups: Iterable[Group], game: Game, called: Mapping[str, float]) -> dict[str, float]:
+def _bill(groups: Iterable[TicketGroup], game: Game, called: Mapping[str, float]) -> dict[str, float]:
     """What each expert with a name has cost: those who were called, and people by the questions they were asked."""
     bill = {expert.name: called.get(expert.name, 0.0) for expert in game.experts}
     for group in groups:
@@ -54,7 +54,7 @@ def over_time(ticket_counts: TicketCounts, game: Game, points: int = 50) -> list
     """The same after each of so many parts of its life: everything up to there, and the accuracy of that part."""
     parts = ticket_counts.parts(points)
     rate = _drawn_share(group for part in parts for group in part)
-    so_far: list[Group] = []
+    so_far: list[TicketGroup] = []
     summaries = []
     for part in parts:
         so_far = merged([*so_far, *part])
@@ -62,7 +62,7 @@ def over_time(ticket_counts: TicketCounts, game: Game, points: int = 50) -> list
     return summaries
 
 
-def _drawn_share(groups: Iterable[Group]) -> float:
+def _drawn_share(groups: Iterable[TicketGroup]) -> float:
     """The share of random questions where the strategy does not tell the chance of each."""
     counts: Counter[str] = Counter()
     for group in groups:
@@ -87,7 +87,7 @@ class _Sample:
         return self.weight**2 / self.squares if self.squares else 0.0
 
 
-def _summary(rows: Sequence[Group], rate: float, game: Game) -> Statistics:
+def _summary(rows: Sequence[TicketGroup], rate: float, game: Game) -> Statistics:
     sample = _sample(rows, rate, game)
     status: Counter[str] = Counter()
     for row in rows:
@@ -130,7 +130,7 @@ def _price_of_asking(game: Game) -> float:
     return float(min(game.costs[a].max() for a in range(game.n_actions) if game.informative_mask[a]))
 
 
-def _sample(rows: Iterable[Group], rate: float, game: Game) -> _Sample:
+def _sample(rows: Iterable[TicketGroup], rate: float, game: Game) -> _Sample:
     sample = _Sample()
     for row in rows:
         weight, squares, stands_for = row.weight, row.squares, row.stands_for
@@ -147,7 +147,7 @@ def _sample(rows: Iterable[Group], rate: float, game: Game) -> _Sample:
     return sample
 
 
-def _never_asking(rows: Sequence[Group], sample: _Sample, game: Game, observations: int) -> float | None:
+def _never_asking(rows: Sequence[TicketGroup], sample: _Sample, game: Game, observations: int) -> float | None:
     """The cost of the cheapest constant announcement.
 
     By the questions left to chance; by all labels and predictions while there are too few of them; None while there is

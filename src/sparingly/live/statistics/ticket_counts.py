@@ -25,7 +25,7 @@ KNOWN, DRAWN, ANNOUNCED, CERTAIN = "known", "drawn", "announced", "certain"
 probability that the counts estimate; it was announced where it might have been drawn; it was certain to be asked."""
 
 
-class Group(NamedTuple):
+class TicketGroup(NamedTuple):
     """Tickets that have the first six in common, and sums over those of them that are labelled questions."""
 
     status: str
@@ -58,7 +58,7 @@ class TicketCounts:
         """Labels that nobody was asked for."""
         self._size = 1
         self._seen = 0
-        self._blocks: dict[int, list[Group]] = {}
+        self._blocks: dict[int, list[TicketGroup]] = {}
         self._lock = threading.Lock()
 
     def update(self, connection: Connection) -> None:
@@ -71,7 +71,7 @@ class TicketCounts:
                 self._blocks, self._seen = {}, 0  # the questions have other numbers now
             while head > MOST * self._size:
                 self._grow()
-            found: dict[int, list[Group]] = {}
+            found: dict[int, list[TicketGroup]] = {}
             for first, last in runs(self._touched(connection, head)):
                 found.update({block: [] for block in range(first, last + 1)})
                 for block, group in _counted(connection, self._size, first, last):
@@ -80,17 +80,17 @@ class TicketCounts:
             self.taught = count_taught(connection)
             self._seen = head
 
-    def total(self) -> list[Group]:
+    def total(self) -> list[TicketGroup]:
         """All tickets."""
         with self._lock:
             return merged(group for groups in self._blocks.values() for group in groups)
 
-    def parts(self, count: int) -> list[list[Group]]:
+    def parts(self, count: int) -> list[list[TicketGroup]]:
         """The same in at most so many parts of about the same length, in the order in which the tickets came."""
         with self._lock:
             blocks = {block: groups for block, groups in self._blocks.items() if groups}
         length = math.ceil((max(blocks, default=0) + 1) / count)
-        parts: dict[int, list[Group]] = {}
+        parts: dict[int, list[TicketGroup]] = {}
         for block in sorted(blocks):
             parts.setdefault(block // length, []).extend(blocks[block])
         return [merged(groups) for groups in parts.values()]
@@ -104,7 +104,7 @@ class TicketCounts:
 
     def _grow(self) -> None:
         """Each block takes in its neighbour."""
-        pairs: dict[int, list[Group]] = {}
+        pairs: dict[int, list[TicketGroup]] = {}
         for block, groups in self._blocks.items():
             pairs.setdefault(block // 2, []).extend(groups)
         self._blocks = {block: merged(groups) for block, groups in pairs.items()}
@@ -116,9 +116,9 @@ def _classes_added(connection: Connection, after: int, upto: int) -> bool:
     return connection.execute(select(journal.c.seq).where(added).limit(1)).first() is not None
 
 
-def merged(groups: Iterable[Group]) -> list[Group]:
+def merged(groups: Iterable[TicketGroup]) -> list[TicketGroup]:
     """Groups of the same kind put together."""
-    sums: dict[tuple[object, ...], Group] = {}
+    sums: dict[tuple[object, ...], TicketGroup] = {}
     for group in groups:
         key = group[:KEYS]
         other = sums.get(key)
@@ -152,7 +152,7 @@ def runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
         yield first, last
 
 
-def _counted(connection: Connection, size: int, first: int, last: int) -> Iterator[tuple[int, Group]]:
+def _counted(connection: Connection, size: int, first: int, last: int) -> Iterator[tuple[int, TicketGroup]]:
     """The groups of each block from the first to the last."""
     t = tickets.c
     known = case((t.chance.is_not(None), KNOWN), (t.audit, DRAWN), (~t.wanted, ANNOUNCED), else_=CERTAIN)
@@ -174,4 +174,4 @@ def _counted(connection: Connection, size: int, first: int, last: int) -> Iterat
     squares = func.sum(one.weight * one.weight)
     sums = [func.count(), func.sum(one.weight), squares, func.sum(one.stands_for), func.sum(one.paid), func.max(one.at)]
     for block, *group in connection.execute(select(*keys, *sums).group_by(*keys)):
-        yield int(block), Group(*group)
+        yield int(block), TicketGroup(*group)

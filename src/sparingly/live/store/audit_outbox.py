@@ -29,9 +29,10 @@ class AuditLine:
     detail: str | None = None
 
 
-def add(connection: Connection, line: AuditLine, ticket: str | None, now: float) -> None:
-    """Write a line, in the transaction of what it tells of."""
-    connection.execute(insert(audit_outbox), {"id": uuid.uuid4().hex, "at": now, "ticket": ticket, **asdict(line)})
+def add(connection: Connection, line: AuditLine | None, ticket: str | None, now: float) -> None:
+    """Write a line, if there is one, in the transaction of what it tells of."""
+    if line is not None:
+        connection.execute(insert(audit_outbox), {"id": uuid.uuid4().hex, "at": now, "ticket": ticket, **asdict(line)})
 
 
 def waiting(connection: Connection) -> list[dict[str, Any]]:

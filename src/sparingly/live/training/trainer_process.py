@@ -63,7 +63,7 @@ def read_record(stream: IO[bytes]) -> TrainerRecord | None:
     return TrainerRecord(kind, agent, position, state) if len(state) == length else None
 
 
-class _Pupil:
+class _TrainedAgent:
     """An agent that is trained here, and when its next turn is; None while there is nothing to learn."""
 
     def __init__(self, number: int, url: str, send: Callable[[TrainerRecord], None]) -> None:
@@ -151,7 +151,7 @@ class TrainerProcess:
         self._commands = commands
         self._records = records
         self._writing = threading.Lock()
-        self._pupils: dict[int, _Pupil] = {}
+        self._agents: dict[int, _TrainedAgent] = {}
         self._changed = threading.Condition()
 
     def run(self) -> None:
@@ -159,17 +159,17 @@ class TrainerProcess:
         self._send(TrainerRecord(READY, 0, 0))
         threading.Thread(target=self._obey, name="commands", daemon=True).start()
         while True:
-            pupil = self._next()
-            pupil.turn()
-            self._limit_memory(pupil)
+            agent = self._next()
+            agent.turn()
+            self._limit_memory(agent)
 
-    def _next(self) -> _Pupil:
+    def _next(self) -> _TrainedAgent:
         """Wait for the agent whose turn is due first."""
         with self._changed:
             while True:
                 first = min(
-                    (pupil for pupil in self._pupils.values() if pupil.due is not None),
-                    key=lambda pupil: pupil.due or 0.0,
+                    (agent for agent in self._agents.values() if agent.due is not None),
+                    key=lambda agent: agent.due or 0.0,
                     default=None,
                 )
                 if first is None:
@@ -180,17 +180,17 @@ class TrainerProcess:
                     return first
                 self._changed.wait(wait)
 
-    def _limit_memory(self, current: _Pupil) -> None:
+    def _limit_memory(self, current: _TrainedAgent) -> None:
         with self._changed:
-            held = [p for p in self._pupils.values() if p.trainer is not None and p.trainer.learns]
-        held.sort(key=lambda pupil: pupil.last_turn)
-        total = sum(pupil.trainer.state_size for pupil in held if pupil.trainer is not None)
-        for pupil in held:
+            held = [agent for agent in self._agents.values() if agent.trainer is not None and agent.trainer.learns]
+        held.sort(key=lambda agent: agent.last_turn)
+        total = sum(agent.trainer.state_size for agent in held if agent.trainer is not None)
+        for agent in held:
             if total <= self._most_bytes:
                 break
-            if pupil is not current and pupil.due is None and pupil.trainer is not None:
-                total -= pupil.trainer.state_size
-                pupil.evict()
+            if agent is not current and agent.due is None and agent.trainer is not None:
+                total -= agent.trainer.state_size
+                agent.evict()
 
     def _obey(self) -> None:
         for line in self._commands:
@@ -198,10 +198,10 @@ class TrainerProcess:
             with self._changed:
                 if "open" in command:
                     number = command["open"]
-                    self._pupils[number] = _Pupil(number, command["url"], self._send)
-                elif "wake" in command and command["wake"] in self._pupils:
-                    self._pupils[command["wake"]].wake()
-                closing = self._pupils.pop(command.get("close"), None)
+                    self._agents[number] = _TrainedAgent(number, command["url"], self._send)
+                elif "wake" in command and command["wake"] in self._agents:
+                    self._agents[command["wake"]].wake()
+                closing = self._agents.pop(command.get("close"), None)
                 self._changed.notify()
             if closing is not None:
                 closing.close()

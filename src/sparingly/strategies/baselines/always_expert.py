@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.strategies.families.taught_strategy import Said, TaughtStrategy
+from sparingly.strategies.families.expert_strategy import Said
+from sparingly.strategies.families.taught_strategy import TaughtStrategy
 from sparingly.strategies.strategy import Shape, Why
 
 
@@ -37,7 +38,7 @@ class AlwaysExpert(TaughtStrategy):
         self, game: Game, n_features: Shape, *, expert: str | None = None, learner: str = "logistic", seed: int = 0
     ) -> None:
         super().__init__(game, n_features, learner=learner, seed=seed)
-        self.asks = self.named(expert)
+        self.asks = self.experts.find(expert)
 
     def _whom(self, x: Tensor, probability: Tensor, said: Said, asked: Sequence[int]) -> tuple[int | None, Why]:
         return self.asks, Why("{name} decides everything", {"name": self.game.actions[self.asks]})

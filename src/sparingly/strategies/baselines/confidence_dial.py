@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.strategies.families.taught_strategy import Said, TaughtStrategy
+from sparingly.strategies.families.expert_strategy import Said
+from sparingly.strategies.families.taught_strategy import TaughtStrategy
 from sparingly.strategies.strategy import Shape, Why
 
 
@@ -50,7 +51,7 @@ class ConfidenceDial(TaughtStrategy):
         super().__init__(game, n_features, learner=learner, seed=seed)
         if not 0 <= threshold <= 1:
             raise ValueError(f"threshold is {threshold}: it is a probability, from 0 to 1")
-        self.threshold, self.asks = threshold, self.named(expert)
+        self.threshold, self.asks = threshold, self.experts.find(expert)
 
     def _whom(self, x: Tensor, probability: Tensor, said: Said, asked: Sequence[int]) -> tuple[int | None, Why]:
         confidence = float(probability.max())

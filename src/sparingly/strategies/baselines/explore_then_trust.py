@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.strategies.families.taught_strategy import Said, TaughtStrategy
+from sparingly.strategies.families.expert_strategy import Said
+from sparingly.strategies.families.taught_strategy import TaughtStrategy
 from sparingly.strategies.strategy import Shape, Why
 
 PRIOR = 8.0
@@ -52,11 +53,11 @@ class ExploreThenTrust(TaughtStrategy):
 
     def _whom(self, x: Tensor, probability: Tensor, said: Said, asked: Sequence[int]) -> tuple[int | None, Why]:
         known = int(self._lessons().sum())
-        explores = self.gold is not None and known < self.n
+        explores = self.experts.gold is not None and known < self.n
         why = Why("{known} of {n} truths are known", {"known": known, "n": self.n})
-        if self.careless and self.teacher not in asked:
-            return self.teacher, why
-        return (self.gold if explores else None), why
+        if self.experts.noisy and self.experts.cheapest not in asked:
+            return self.experts.cheapest, why
+        return (self.experts.gold if explores else None), why
 
     def _lessons(self) -> Tensor:
         return self.memory["truth"] if len(self.memory) else torch.zeros(0, dtype=torch.bool)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from sparingly.strategies.families.taught_strategy import Said, TaughtStrategy
+from sparingly.strategies.families.expert_strategy import Said
+from sparingly.strategies.families.taught_strategy import TaughtStrategy
 from sparingly.strategies.strategy import Why
 
 
@@ -29,7 +30,7 @@ class Majority(TaughtStrategy):
     beats_random = False
 
     def _whom(self, x: Tensor, probability: Tensor, said: Said, asked: Sequence[int]) -> tuple[int | None, Why]:
-        left = [a for a in self.careless or [self.teacher] if a not in asked]
+        left = [a for a in self.experts.noisy or [self.experts.cheapest] if a not in asked]
         return (left[0] if left else None), Why("{answers} experts have answered", {"answers": len(said)})
 
     def _belief(self, probability: Tensor, said: Said) -> Tensor:

@@ -1,4 +1,4 @@
-"""Checks that a run can be repeated: by its seed, in other blocks, from a state, from a copy, beside anything else."""
+"""Checks of reproducibility: by the seed, in other blocks, from a state, from a copy, beside anything else."""
 
 from __future__ import annotations
 

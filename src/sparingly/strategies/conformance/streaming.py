@@ -1,4 +1,4 @@
-"""Checks on whole streams: odd ones do not break a strategy, labels come as they like, and it is worth its price."""
+"""Checks on whole streams: odd ones do not break a strategy, labels come late or never, and it is worth its price."""
 
 from __future__ import annotations
 

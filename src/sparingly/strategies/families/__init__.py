@@ -1,1 +1,1 @@
-"""What several strategies share: confidence bounds, classifiers, two networks, linear models, no features."""
+"""What several strategies share: confidence bounds, classifiers, two networks, linear models, several experts."""

@@ -122,9 +122,6 @@ class GapStrategy(Strategy):
     def _train(self) -> None:
         self.network.train(self.rng)
 
-    def _scores(self, X: Tensor) -> Tensor:
-        return self._estimates(X)["f1"]
-
     def _identity(self) -> dict[str, Any]:
         return {"options": dict(self.options), "width": self.networks.width, "depth": self.networks.depth}
 

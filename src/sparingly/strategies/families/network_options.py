@@ -118,7 +118,8 @@ def preset_options(presets: Mapping[str, Mapping[str, Any]], preset: str, **give
     """A preset's options, replaced by those that are given and not None.
 
     One vocabulary for all strategies: "released" is the code behind the tables of the NeuralCBP paper, "paper" the text
-    of that paper, and "published" a strategy's own publication where it is another.
+    of that paper, and "published" a strategy's own publication where it is another ("authors", for Neuronal, the code
+    that came with it).
 
     >>> preset_options({"released": {"gamma": 6.0, "discount": False}}, "released", gamma=3.0, discount=None)
     {'gamma': 3.0, 'discount': False}

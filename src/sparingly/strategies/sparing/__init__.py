@@ -1,4 +1,4 @@
-"""Sparing, our own strategy, whole: beliefs, the worth of a label, the purchase, the watch over announcements."""
+"""Sparing, our own strategy, whole: calibrated beliefs, the acquisition of labels, and change detection."""
 
 from __future__ import annotations
 

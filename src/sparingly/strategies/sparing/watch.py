@@ -1,4 +1,4 @@
-"""The watch over announcements: what they were expected to cost against what they would have cost."""
+"""The watch over announcements: change detection by e-processes, from what they were expected to cost and did cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SURPRISE = 3.0
 
 
 class Evidence:
-    """A bet, for each announcement, that it has become worthless; its wealth is the evidence of a change.
+    """An e-process for each class: a bet that announcing it has become worthless; its wealth is evidence of a change.
 
     If an announcement is expected to cost e and met cost c, both as shares of the largest cost, the wealth is
     multiplied by c (1 + e) / 2e + (1 - c) / 2: halved when the announcement was right, raised when it was wrong, the

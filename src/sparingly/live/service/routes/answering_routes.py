@@ -1,4 +1,4 @@
-"""Routes for people who answer. Each is known by the name of the token, and a question is lent to one at a time."""
+"""Routes for people who answer. Each is known by the name of the token, and a question is leased to one at a time."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def own_answers(
 
 @router.post("/undo", response_model=UndoneOut)
 async def undo(body: TicketIn, agent: Name, here: Here, the_agent: AnsweringAgent, who: Expert) -> Json:
-    """Take back an answer, a skip or a "don't know": the question is open again, and lent to the caller."""
+    """Take back an answer, a skip or a "don't know": the question is open again, and leased to the caller."""
     return await here.call(_undo, here, agent, the_agent, who, body.ticket)
 
 

@@ -118,7 +118,7 @@ class AnswersOut(BaseModel):
 
 
 class UndoneOut(BaseModel):
-    """The question, lent again to whoever took the answer back."""
+    """The question, leased again to whoever took the answer back."""
 
     question: QuestionOut
 

@@ -24,7 +24,7 @@ from sparingly.live.service.webhooks.webhook_outbox import (
     DEAD,
     DECIDED,
     NOT_YET,
-    Message,
+    WebhookMessage,
     WebhookOutbox,
 )
 from sparingly.live.service.webhooks.webhook_sender import WebhookSender
@@ -200,19 +200,19 @@ def _after_failure(message: Any, error: str, is_refused: bool, now: float) -> di
     return {**changed, "state": DEAD} if is_over else changed
 
 
-def _ticket_message(agent: str, position: int, event: TicketEvent, entry: Entry) -> Message:
+def _ticket_message(agent: str, position: int, event: TicketEvent, entry: Entry) -> WebhookMessage:
     """A ticket as it stands, without what was observed: whoever wants that asks the service, with a token."""
     shown = {name: value for name, value in dict(entry).items() if name not in ("numbers", "probabilities")}
     shown["why"] = str(entry.why)
     shown["reason"] = plain_reason(entry.why, entry.asks, entry.probabilities, entry.numbers)
     shown["probabilities"] = {str(name): p for name, p in entry.probabilities.items()}
     content = {"agent": agent, "sequence": position, "what": event.what, "who": event.who, "label": event.label}
-    return Message(f"event {position}", _EVENT_NAMES[event.what], event.at, {**content, "ticket": shown})
+    return WebhookMessage(f"event {position}", _EVENT_NAMES[event.what], event.at, {**content, "ticket": shown})
 
 
 def _alert_messages(
     agent: str, reported: set[str], alerts: Iterable[Alert], now: float
-) -> tuple[list[Message], set[str]]:
+) -> tuple[list[WebhookMessage], set[str]]:
     """Messages of alerts that are new, and of those that are over; an alert is known by its kind."""
     standing = {alert.kind: alert for alert in alerts}
     messages = []
@@ -220,5 +220,5 @@ def _alert_messages(
         is_raised = kind in standing
         text = standing[kind].text if is_raised else ""
         body = {"agent": agent, "alert": {"kind": kind, "text": text, "raised": is_raised}}
-        messages.append(Message(f"alert {kind} {now}", ALERT, now, body))
+        messages.append(WebhookMessage(f"alert {kind} {now}", ALERT, now, body))
     return messages, set(standing)

@@ -60,7 +60,7 @@ class Webhook:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class WebhookMessage:
     """One message on its way: `key` makes its id, the same however often it is made."""
 
     key: str
@@ -160,7 +160,7 @@ class WebhookOutbox:
     def send_test(self, agent: str, webhook: str) -> str:
         """Put a message of the event "test" into the outbox; its id."""
         self.find(agent, webhook)
-        message = Message(f"test {secrets.token_hex(8)}", "test", self.clock(), {"agent": agent})
+        message = WebhookMessage(f"test {secrets.token_hex(8)}", "test", self.clock(), {"agent": agent})
         with self._database.locked() as connection:
             add_messages(connection, webhook, [message])
             connection.execute(update(webhooks).where(webhooks.c.id == webhook).values(retry_at=0.0))
@@ -187,7 +187,9 @@ class WebhookOutbox:
         with self._database.writing() as connection:
             connection.execute(update(webhooks).where(webhooks.c.holder == holder).values(until=0.0))
 
-    def add(self, webhook: str, messages: Sequence[Message], position: int, alerts: Collection[str] | None) -> None:
+    def add(
+        self, webhook: str, messages: Sequence[WebhookMessage], position: int, alerts: Collection[str] | None
+    ) -> None:
         """Keep new messages, up to which event they tell, and which alerts, if these were looked at; all or nothing."""
         changed: dict[str, Any] = {"position": position}
         if alerts is not None:
@@ -234,7 +236,7 @@ def checked_events(events: Sequence[str] | None) -> list[str]:
     return [one for one in EVENTS if one in events]
 
 
-def add_messages(connection: Connection, webhook: str, messages: Sequence[Message]) -> None:
+def add_messages(connection: Connection, webhook: str, messages: Sequence[WebhookMessage]) -> None:
     """Write messages; the id of each is in its body and in its header, for receivers that get it twice."""
     rows = []
     for one in messages:

@@ -20,7 +20,7 @@ _LATER = (408, 425, 429)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Delivery:
     """How sending went: it arrived, or why not; `is_refused` if this message was refused, and not all of them."""
 
     arrived: bool
@@ -47,14 +47,14 @@ class WebhookSender:
         """Made with the first message: it reads all certificates of this machine."""
         return httpx.Client(timeout=self._timeout, trust_env=False, follow_redirects=False)
 
-    def send(self, url: str, secret: str, message_id: str, body: str) -> Outcome:
+    def send(self, url: str, secret: str, message_id: str, body: str) -> Delivery:
         """Send one message; no error of it has the secret."""
         try:
             target = self._rule.resolve(url)
         except ForbiddenTargetError as error:
-            return Outcome(False, str(error), is_refused=True)
+            return Delivery(False, str(error), is_refused=True)
         except AgentError as error:
-            return Outcome(False, str(error))
+            return Delivery(False, str(error))
         content = body.encode()
         parts = urlsplit(url)
         host = f"[{target.address}]" if ":" in target.address else target.address
@@ -71,10 +71,10 @@ class WebhookSender:
             ) as response:
                 status = response.status_code
         except httpx.HTTPError as error:
-            return Outcome(False, f"{type(error).__name__}: {error}"[:300])
+            return Delivery(False, f"{type(error).__name__}: {error}"[:300])
         if 200 <= status < 300:
-            return Outcome(True)
-        return Outcome(False, f"it answered {status}", is_refused=300 <= status < 500 and status not in _LATER)
+            return Delivery(True)
+        return Delivery(False, f"it answered {status}", is_refused=300 <= status < 500 and status not in _LATER)
 
     def close(self) -> None:
         if "_http" in vars(self):

@@ -18,7 +18,7 @@ class ForbiddenTargetError(AgentError):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WebhookTarget:
     """An address that was looked up and may be sent to: connecting to `address` meets no other than was checked."""
 
     url: str
@@ -49,7 +49,7 @@ the service must be started with --webhook-network 127.0.0.1
     def __init__(self, networks: Sequence[str] = ()) -> None:
         self._networks = [_network(one) for one in networks]
 
-    def resolve(self, url: str) -> Target:
+    def resolve(self, url: str) -> WebhookTarget:
         """Look the host up; every address that it has must be allowed."""
         host, port = checked_target(url)
         try:
@@ -65,7 +65,7 @@ the service must be started with --webhook-network 127.0.0.1
                     f"{host} is {address}, which is not public: the service must be started with "
                     f"--webhook-network {address}"
                 )
-        return Target(url, host, addresses[0], port)
+        return WebhookTarget(url, host, addresses[0], port)
 
     def _allows(self, address: str) -> bool:
         one = ipaddress.ip_address(address.partition("%")[0])

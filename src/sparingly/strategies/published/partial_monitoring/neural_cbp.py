@@ -13,10 +13,10 @@ from torch import Tensor
 from sparingly.games import Game
 from sparingly.learning.networks import Network
 from sparingly.learning.schedules import AfterAnswers, UpdateSchedule, update_schedule
-from sparingly.strategies.families.action_counts import ActionCounts
 from sparingly.strategies.families.confidence_bound_strategy import ConfidenceBoundStrategy
 from sparingly.strategies.families.confidence_bounds import Bounds, PairComparison
 from sparingly.strategies.families.network_options import NetworkOptions
+from sparingly.strategies.published.partial_monitoring.action_counts import ActionCounts
 from sparingly.strategies.published.partial_monitoring.neural_cbp_presets import PRESETS, differences
 from sparingly.strategies.strategy import Assessment
 

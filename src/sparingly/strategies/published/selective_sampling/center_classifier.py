@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from sparingly.games import Game
 from sparingly.learning.determinism import pad_block
-from sparingly.strategies.families.taught_strategy import Said, TaughtStrategy
-from sparingly.strategies.strategy import Shape, Why
+from sparingly.strategies.families.expert_strategy import ExpertStrategy, Said
+from sparingly.strategies.strategy import NEVER, Shape, Why
 
 
-class CenterClassifier(TaughtStrategy):
+class CenterClassifier(ExpertStrategy):
     """Asks about the first c M log M observations, then announces the class with the nearest center for ever (CC).
 
     From the publication: the centers are the means of the labels of each class; regret of the order of M log M, M the
@@ -48,7 +49,6 @@ class CenterClassifier(TaughtStrategy):
     noisy_experts = False
     stops_asking = True
     beats_random = False
-    rule_state = ("sums", "counts")
 
     def __init__(self, game: Game, n_features: Shape, *, c: float = 4.0, seed: int = 0) -> None:
         super().__init__(game, n_features, seed=seed)
@@ -60,10 +60,10 @@ class CenterClassifier(TaughtStrategy):
     def _whom(self, x: Tensor, probability: Tensor, said: Said, asked: Sequence[int]) -> tuple[int | None, Why]:
         known = int(self.counts.sum())
         why = Why("{known} of {n} labels are known", {"known": known, "n": self.to_ask})
-        return (self.gold if self.clock + self.n_taught < self.to_ask else None), why
+        return (self.experts.gold if self.clock + self.n_taught < self.to_ask else None), why
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
-        y = self._class(action, self.game.symbols(action)[symbol])
+        y = self.experts.class_at(action, symbol)
         self.sums[y] += x.flatten()
         self.counts[y] += 1
 
@@ -81,5 +81,14 @@ class CenterClassifier(TaughtStrategy):
     def _due_after_label(self) -> bool:
         return True
 
+    def _due_in(self) -> int:
+        return NEVER
+
     def _train(self) -> None:
-        pass
+        """Nothing to do: each label has moved its center already."""
+
+    def _state(self) -> dict[str, Any]:
+        return {"sums": self.sums, "counts": self.counts}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.sums, self.counts = state["sums"].clone(), state["counts"].clone()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.strategies.families.taught_strategy import Said, TaughtStrategy
+from sparingly.learning.label_memory import Memory
+from sparingly.strategies.families.expert_strategy import ExpertStrategy, Said, keep_answer
 from sparingly.strategies.strategy import Shape, Why
 
 STEPS = 40
@@ -20,7 +22,7 @@ NEAREST = 3
 """Hulls that are looked at: those of the classes with the nearest labels."""
 
 
-class HullClassifier(TaughtStrategy):
+class HullClassifier(ExpertStrategy):
     """Announces the class whose labels' convex hull is much nearer than any other, else asks (GHC).
 
     From the publication: a hull for each class; with a threshold of 0 an observation must lie inside of one and no
@@ -59,13 +61,17 @@ class HullClassifier(TaughtStrategy):
         if not 0 <= threshold <= 1:
             raise ValueError(f"threshold is {threshold}: it must be from 0 to 1")
         self.threshold = threshold
+        self.memory = Memory()
 
     def _whom(self, x: Tensor, probability: Tensor, said: Said, asked: Sequence[int]) -> tuple[int | None, Why]:
         near, second = probability.topk(2).values.log().neg().tolist() if len(self.memory) else (1.0, 1.0)
         ratio = 1.0 if math.isinf(second) or second <= INSIDE else near / second
         ratio = 0.0 if near <= INSIDE < second else ratio
         why = Why("the nearest hull is {ratio:.2f} as far as the second", {"ratio": ratio})
-        return (None if ratio <= self.threshold else self.gold), why
+        return (None if ratio <= self.threshold else self.experts.gold), why
+
+    def _take(self, x: Tensor, action: int, symbol: int) -> None:
+        keep_answer(self.memory, x, self.experts.class_at(action, symbol), is_truth=True)
 
     def _scores(self, X: Tensor) -> Tensor:
         """exp(-d / n), not made to sum to 1: d is the distance to a class's hull and n the mean one to a label."""
@@ -89,7 +95,13 @@ class HullClassifier(TaughtStrategy):
         return 8
 
     def _train(self) -> None:
-        pass
+        """Nothing to do: the hulls are those of the labels."""
+
+    def _state(self) -> dict[str, Any]:
+        return {"memory": self.memory.state_dict()}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.memory.load_state_dict(state["memory"])
 
 
 def _distance(x: Tensor, points: Tensor) -> float:

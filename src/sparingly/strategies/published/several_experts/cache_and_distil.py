@@ -5,13 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from sparingly.games import Game
+from sparingly.strategies.families.expert_strategy import Said
 from sparingly.strategies.families.network_options import check_choice
-from sparingly.strategies.families.taught_strategy import LogisticRegression, Said, TaughtStrategy
-from sparingly.strategies.strategy import Assessment, Shape, Why
+from sparingly.strategies.families.taught_strategy import LogisticRegression, TaughtStrategy
+from sparingly.strategies.strategy import Shape, Why
+
+
+class HalvesCommittee:
+    """Logistic regressions, each on another half of the answers."""
+
+    def __init__(self, size: int, n_features: int, n_classes: int) -> None:
+        self.members = [LogisticRegression(n_features, n_classes) for _ in range(size)]
+
+    def fit(self, X: Tensor, y: Tensor, rng: np.random.Generator) -> None:
+        for member in self.members:
+            half = torch.from_numpy(rng.permutation(len(X))[: (len(X) + 1) // 2])
+            member.fit(X[half], y[half])
+
+    def agrees(self, x: Tensor) -> bool:
+        """Whether all members hold the same class of an observation to be the likeliest."""
+        return len({int(member(x[None]).argmax()) for member in self.members}) == 1
+
+    def state_dict(self) -> list[dict[str, Any]]:
+        return [member.state_dict() for member in self.members]
+
+    def load_state_dict(self, state: Sequence[Mapping[str, Any]]) -> None:
+        for member, saved in zip(self.members, state, strict=True):
+            member.load_state_dict(saved)
 
 
 class CacheAndDistil(TaughtStrategy):
@@ -51,7 +76,7 @@ class CacheAndDistil(TaughtStrategy):
     reference = "Ramirez, Lindemann, Birch, Titov 2024"
     stops_asking = True
     beats_random = False
-    rule_state = ("calls",)
+    rule_state = ("calls", "committee")
 
     def __init__(
         self,
@@ -70,40 +95,26 @@ class CacheAndDistil(TaughtStrategy):
         check_choice(("margin", "committee"), criterion=criterion)
         if not 0 < budget <= 1:
             raise ValueError(f"budget is {budget}: it is a share of the rounds, above 0 and at most 1")
-        self.criterion, self.budget, self.threshold, self.asks = criterion, budget, threshold, self.named(expert)
+        self.criterion, self.budget, self.threshold, self.asks = criterion, budget, threshold, self.experts.find(expert)
         size = committee if criterion == "committee" else 0
-        self.committee = [LogisticRegression(self.n_features, game.n_outcomes) for _ in range(size)]
+        self.committee = HalvesCommittee(size, self.n_features, game.n_outcomes)
         self.calls = 0
 
-    def _assess(self, X: Tensor) -> Mapping[str, Any]:
-        two = self._scores(X).topk(2, dim=1).values
-        margin = (two[:, 0] - two[:, 1]).tolist()
-        if self.committee and self.trained_on:
-            votes = torch.stack([one(X).argmax(1) for one in self.committee])
-            margin = (votes == votes[0]).all(0).float().tolist()
-        return {**super()._assess(X), "margin": margin}
-
-    def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
-        _, prediction, _ = super()._choose(assessment, row)
-        margin, left = assessment.values["margin"][row], self.calls < self.budget * (self.clock + 1)
+    def _whom(self, x: Tensor, probability: Tensor, said: Said, asked: Sequence[int]) -> tuple[int | None, Why]:
+        if asked:
+            return None, Why("the expert was asked")
+        margin, left = self._margin(x, probability), self.calls < self.budget * (self.clock + 1)
         asks = left and (margin < self.threshold or not self.trained_on)
         self.calls += asks
         why = Why("margin {margin:.2f}, {calls} calls", {"margin": margin, "calls": self.calls})
-        return (self.asks if asks else prediction), prediction, why
+        return (self.asks if asks else None), why
 
-    def _whom(self, x: Tensor, probability: Tensor, said: Said, asked: Sequence[int]) -> tuple[int | None, Why]:
-        return None, Why("the expert was asked")
+    def _margin(self, x: Tensor, probability: Tensor) -> float:
+        """The lead of the likeliest class; 1 or 0 for a committee, by whether it agrees."""
+        if self.committee.members and self.trained_on:
+            return float(self.committee.agrees(x))
+        two = probability.topk(2).values
+        return float(two[0] - two[1])
 
-    def _train(self) -> None:
-        super()._train()
-        for one in self.committee:
-            half = torch.from_numpy(self.rng.permutation(len(self.memory))[: (len(self.memory) + 1) // 2])
-            one.fit(self.memory["x"][half], self.memory["y"][half])
-
-    def _state(self) -> dict[str, Any]:
-        return {**super()._state(), "committee": [one.state_dict() for one in self.committee]}
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        super()._restore(state)
-        for one, saved in zip(self.committee, state["committee"], strict=True):
-            one.load_state_dict(saved)
+    def _trained(self) -> None:
+        self.committee.fit(self.memory["x"], self.memory["y"], self.rng)

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.strategies.families.taught_strategy import Said, TaughtStrategy
+from sparingly.strategies.families.expert_strategy import Said
+from sparingly.strategies.families.taught_strategy import TaughtStrategy
 from sparingly.strategies.strategy import Shape, Why
 
 
@@ -64,7 +65,7 @@ class OCaTS(TaughtStrategy):
         if neighbours < 1:
             raise ValueError(f"neighbours is {neighbours}: at least one is needed")
         self.entropy, self.distance, self.neighbours = entropy, distance, neighbours
-        self.asks = self.named(expert)
+        self.asks = self.experts.find(expert)
 
     def _whom(self, x: Tensor, probability: Tensor, said: Said, asked: Sequence[int]) -> tuple[int | None, Why]:
         entropy = float(torch.special.entr(probability).sum() / torch.tensor(float(len(probability))).log())

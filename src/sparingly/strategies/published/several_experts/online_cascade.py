@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from sparingly.games import Game
-from sparingly.strategies.families.taught_strategy import Said, TaughtStrategy
+from sparingly.strategies.families.expert_strategy import Said
+from sparingly.strategies.families.taught_strategy import TaughtStrategy
 from sparingly.strategies.strategy import Shape, Why
 
 
@@ -66,7 +67,7 @@ class OnlineCascade(TaughtStrategy):
         super().__init__(game, n_features, learner=learner, seed=seed)
         if not 0 <= beta < 1:
             raise ValueError(f"beta is {beta}: it must be from 0 up to, but not, 1")
-        self.beta, self.offset, self.rate, self.asks = beta, offset, rate, self.named(expert)
+        self.beta, self.offset, self.rate, self.asks = beta, offset, rate, self.experts.find(expert)
         self.answers = 0
         self.deferral = torch.tensor([0.0, 0.0, 0.0, 1.0])
 
@@ -78,13 +79,11 @@ class OnlineCascade(TaughtStrategy):
         why = Why("the deferral score is {score:.2f} after {n} answers", {"score": score, "n": self.answers})
         return (None if free and score <= 0.5 and self.trained_on else self.asks), why
 
-    def _take(self, x: Tensor, action: int, symbol: int) -> None:
+    def _answered(self, x: Tensor, y: int) -> None:
         probability = self._scores(x[None])[0]
-        y = self._class(action, self.game.symbols(action)[symbol])
         differs, signs = float(int(probability.argmax()) != y), _signs(probability)
         self.deferral = self.deferral + self.rate * (differs - torch.sigmoid(signs @ self.deferral)) * signs
         self.answers += 1
-        super()._take(x, action, symbol)
 
 
 def _signs(probability: Tensor) -> Tensor:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from sparingly.games import Game
-from sparingly.strategies.families.taught_strategy import Said, TaughtStrategy
+from sparingly.learning.label_memory import Memory
+from sparingly.strategies.families.expert_strategy import ExpertStrategy, Said, keep_answer
 from sparingly.strategies.strategy import Shape, Why
 
 
-class SeveralTeachers(TaughtStrategy):
+class SeveralTeachers(ExpertStrategy):
     """Learns a linear model of each teacher; asks the confident ones where what they say together is not clear.
 
     From the publication: regularised least squares for each teacher; the widths theta, sqrt(x A^-1 x) times a factor
@@ -48,12 +50,12 @@ class SeveralTeachers(TaughtStrategy):
     reference = "Dekel, Gentile, Sridharan 2012"
     beats_random = False
     stops_asking = True
-    rule_state = ("inverse", "sums")
 
     def __init__(self, game: Game, n_features: Shape, *, tau: float = 0.1, alpha: float = 0.2, seed: int = 0) -> None:
         super().__init__(game, n_features, seed=seed)
         self.tau, self.alpha = tau, alpha
-        self.teachers = [*self.careless, *([self.gold] if self.gold is not None else [])]
+        self.teachers = [*self.experts.noisy, *([self.experts.gold] if self.experts.gold is not None else [])]
+        self.memory = Memory()
         width = self.n_features + 1
         self.inverse = torch.eye(width, dtype=torch.float64).repeat(len(self.teachers), 1, 1)
         """A^-1 of each teacher."""
@@ -92,13 +94,13 @@ class SeveralTeachers(TaughtStrategy):
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         k = self.teachers.index(action)
-        y = self._class(action, self.game.symbols(action)[symbol])
+        y = self.experts.class_at(action, symbol)
         flat = x.flatten().double()
         row = torch.cat([flat / flat.norm().clamp(min=1e-12), flat.new_ones(1)])
         turned = self.inverse[k] @ row
         self.inverse[k] -= torch.outer(turned, turned) / (1 + row @ turned)
         self.sums[k] += torch.outer(row, 2.0 * nn.functional.one_hot(torch.tensor(y), self.game.n_outcomes) - 1)
-        super()._take(x, action, symbol)
+        keep_answer(self.memory, x, y, is_truth=action not in self.experts.noisy)
 
     def _due_after_label(self) -> bool:
         return True
@@ -108,4 +110,11 @@ class SeveralTeachers(TaughtStrategy):
         return 16
 
     def _train(self) -> None:
-        pass
+        """Nothing to do: each answer has changed its teacher's model already."""
+
+    def _state(self) -> dict[str, Any]:
+        return {"memory": self.memory.state_dict(), "inverse": self.inverse, "sums": self.sums}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.memory.load_state_dict(state["memory"])
+        self.inverse, self.sums = state["inverse"].clone(), state["sums"].clone()
