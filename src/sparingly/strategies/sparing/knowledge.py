@@ -184,7 +184,7 @@ class Bought:
 
     def n_met(self) -> int:
         """How many classes labels have shown."""
-        return len(self["y"].unique()) if len(self) else 0
+        return len(set(self["y"].tolist())) if len(self) else 0
 
     def named_first(self, answers: Sequence[int]) -> int | None:
         """A class that no label has shown, named by an expert who never did beside a label; None if there is none.
