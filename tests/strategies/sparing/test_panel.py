@@ -319,6 +319,26 @@ def test_with_many_classes_the_start_is_one_truth_a_class_unless_the_answers_are
     assert sum("one of the first" in str(one.why) for one in rounds if "human" in one.asked) == first
 
 
+def test_with_few_classes_the_start_is_short_where_own_model_and_answers_are_good_enough():
+    firsts = []
+    for spread in (0.3, 3.0):
+        X, y, said = _stream(100, 0.75, seed=5, spread=spread)
+        rounds, _ = _play([GPT, HUMAN], X, y, {"gpt": said})
+        firsts.append(sum("one of the first" in str(one.why) for one in rounds if "human" in one.asked))
+    assert firsts[0] < 30 < firsts[1] <= 40
+
+
+def test_a_class_that_no_truth_has_shown_is_checked_when_an_expert_first_names_it():
+    X, y, said = _stream(80, 1.0, seed=6, spread=0.3)
+    y = said = np.where(y == 2, 0, y)
+    X[:, 2], y[60:], said[60:] = 0, 2, 2
+    rounds, strategy = _play([GPT, HUMAN], X, y, {"gpt": said})
+    assert "human" in rounds[60].asked
+    assert str(rounds[60].why).endswith("2 is named, and no truth has shown it yet")
+    assert not any("no truth has shown it" in str(one.why) for one in (*rounds[:60], *rounds[61:]))
+    assert 2 in strategy.knowledge.bought["y"]
+
+
 def test_beside_a_cheap_human_models_are_asked_only_where_they_spare_the_human():
     X, y, said = _stream(1500, 0.6, seed=9, spread=6.0)
     experts = [sp.Expert("gpt", 0.05), sp.Expert("human", 0.1, gold=True)]
@@ -471,6 +491,7 @@ def test_labels_that_teach_nothing_beyond_what_experts_say_are_worth_nothing():
     assert knowledge._most_taught(panel, alone) == 0.0
     missed = float((alone.argmax(1) != bought["y"]).float().mean())
     assert missed / math.log(100 / 5) < knowledge._most_taught(panel, right) < 1.3 * missed / math.log(100 / 5)
+    assert knowledge._most_taught(panel, right, risk=0.01) == 0.005
     labels = {name: bought[name] for name in ("value", "soft", "labels")}
     stream = {"value": torch.full((9,), 0.05), "risk": torch.full((9,), 0.2), "x": torch.zeros(9, 2)}
     for most in (math.inf, 0.01):

@@ -55,6 +55,8 @@ TAUGHT = 40
 """Labels from which on it is seen what they have taught beyond what experts say, ..."""
 UNTAUGHT = 5
 """... and up to which they have taught nothing."""
+MOST_REMOVED = 0.5
+"""Beside experts, and with few classes, an e-fold of labels removes at most this share of what announcing costs."""
 UNMEASURED = 100
 """So many labels of which nothing was believed beforehand are enough to measure on what labels teach."""
 
@@ -179,6 +181,26 @@ class Bought:
         kept["fold"] = torch.arange(int(keep.sum())) % self.folds
         self._memory = Memory()
         self._memory.load_state_dict(kept)
+
+    def n_met(self) -> int:
+        """How many classes labels have shown."""
+        return len(set(self["y"].tolist())) if len(self) else 0
+
+    def named_first(self, answers: Sequence[int]) -> int | None:
+        """A class that no label has shown, named by an expert who never did beside a label; None if there is none.
+
+        >>> bought = Bought(folds=2, experts=1)
+        >>> bought.add(torch.zeros(1), 0, None, clock=0, costs=torch.eye(3))
+        >>> [bought.named_first([said]) for said in (NO_ANSWER, 0, 2)]
+        [None, None, 2]
+        """
+        y, named = self["y"], self["answers"].T
+        new = (
+            one
+            for one, by in zip(answers, named, strict=True)
+            if one >= 0 and not bool(((y == one) | (by == one)).any())
+        )
+        return next(new, None)
 
     def shares(self, n_classes: int) -> Tensor:
         """How common each class is, one label spread over all of them added."""
@@ -406,7 +428,7 @@ class Knowledge:
         unit = self.expected_costs.unit or 1.0
         slope = self._slope(rows, by_labels, torch.tensor(seen.get("learned_risk", seen["risk"])))
         slope = max(slope, self._prior_slope(float(stream["risk"].mean())))
-        most = math.inf if self.panel is None else self._most_taught(self.panel, unseen)
+        most = math.inf if self.panel is None else self._most_taught(self.panel, unseen, float(stream["risk"].mean()))
         known = {"discount": self._discount(), "slope": slope, "most": most}
         self.worth = Worth.measure(bought, by_labels, stream, unit=unit, learnability=self.learnability, **known)
         if self.panel is None and self.beliefs.directions and not self.horizon_known:
@@ -460,19 +482,23 @@ class Knowledge:
         few = (FEW_FOR_EACH if self.panel is None else PANEL_FEW_FOR_EACH) * n_classes
         return PRIOR_SLOPE * risk * few / (few + len(self.bought))
 
-    def _most_taught(self, panel: Panel, unseen: Tensor) -> float:
+    def _most_taught(self, panel: Panel, unseen: Tensor, risk: float = math.inf) -> float:
         """With few classes, the most that an e-fold of labels saves a round after what experts said of it.
 
-        All that labels have taught is what the announcement costs that experts' answers alone call for, less what it
-        costs with the own model, on labels unseen; a standard error is added, and it took all e-folds so far.
+        It is a share of what announcing still costs, the `risk`, and no more than labels have taught up to now: what
+        the announcement costs that experts' answers alone call for, less what it costs with the own model, on labels
+        unseen; a standard error is added, and it took all e-folds so far.
         """
         n, costs, y = len(self.bought), self.expected_costs.costs, self.bought["y"]
-        if n < TAUGHT or len(costs) > MANY or not self.learnability:
+        if len(costs) > MANY or not self.learnability:
             return math.inf
+        most = MOST_REMOVED * risk
+        if n < TAUGHT:
+            return most
         alone = panel.unaided(self.bought.shares(len(costs)), self.bought)
         without, with_ = (costs[(held @ costs.T).argmin(1), y].double() for held in (alone, unseen))
         saved = without - with_
-        return max(0.0, float(saved.mean() + saved.std() / n**0.5)) / math.log(n / UNTAUGHT)
+        return min(most, max(0.0, float(saved.mean() + saved.std() / n**0.5)) / math.log(n / UNTAUGHT))
 
     def _measure_teaching(self, sample: Tensor, generator: torch.Generator) -> None:
         """What labels that nobody asked for have taught: train on the first quarter, and see what it says of the rest.

@@ -56,6 +56,10 @@ it easy to wait with labels, which then come too late for most rounds."""
 PANEL_START = 40
 """Beside experts who may be wrong at most so many truths are bought whatever is believed; ever more with more than
 `MANY` classes."""
+NEW_CLASS_ROUNDS = 100
+"""Rounds in which the cheapest expert is asked as long as there is a class that no truth has shown."""
+NEW_CLASS = "{named} is named, and no truth has shown it yet"
+"""Why the truth is bought where an expert names such a class for the first time."""
 PANEL_CHECKS = 3
 """Beside experts who may be wrong so many times fewer random questions: their answers check announcements, too."""
 
@@ -321,8 +325,8 @@ class Sparing(Strategy):
         found = {name: one[0] for name, one in self.expected_costs(after).items()}
         asked = [action for action, _ in heard]
         # The first truths are bought whatever is believed: what everyone says of them is the fairest comparison.
-        starting = self.knowledge.worth is None and self.expected_costs.expert is not None
-        cheap = TRIAL * found["price"] if starting else 0.0
+        starting = self.knowledge.worth is None or (not asked and self._looks_for_classes())
+        cheap = TRIAL * found["price"] if starting and self.expected_costs.expert is not None else 0.0
         best = panel.best_offer(found["probability"], asked, truth=self._truth_price(found["price"]), cheap=cheap)
         if best is not None:
             action, why = best
@@ -344,6 +348,11 @@ class Sparing(Strategy):
                 f"{self.game.experts[truth - self.game.n_outcomes].name} would cost {{price:g}} and save {{risk:.2f}}"
             )
         return action, announced, Why("{said}; " + words, {**why.values, "said": said})
+
+    def _looks_for_classes(self) -> bool:
+        """Whether it is early, and one of few classes may be there that no truth has shown."""
+        n_classes = len(self.expected_costs.costs)
+        return n_classes <= MANY and self.clock < NEW_CLASS_ROUNDS and self.knowledge.bought.n_met() < n_classes
 
     def _truth_price(self, price: float) -> float:
         """What the truth costs beyond what its label is worth: where it is bought anyway, an answer saves nothing.
@@ -392,6 +401,9 @@ class Sparing(Strategy):
         known, guess = labels + waiting, self._start_guess()
         offer = Offer(risk, value, seen["price"], clock, known, waiting, 0.0, seen["novelty"], check, guess)
         asks, why = self.purchase_rule(offer, worth)
+        if not asks and worth is not None and answers and not waiting and len(self.expected_costs.costs) <= MANY:
+            new = self.knowledge.bought.named_first(answers)
+            asks, why = (asks, why) if new is None else (True, Why(NEW_CLASS, {"named": self.game.outcomes[new]}))
         if asks and worth is not None and waiting:
             # Open questions can only speak against another, and looking through them takes longer than all the rest.
             asks, why = self.purchase_rule(offer._replace(nearby=self.questions.nearby(x, worth.reach)), worth)
@@ -412,8 +424,8 @@ class Sparing(Strategy):
     def _start_guess(self) -> float | None:
         """What an announcement is expected to cost at the start, by which the number of first questions is priced.
 
-        Beside experts who may be wrong it is what announcements cost after their answers, or with few classes what the
-        best of them costs alone: an own model that is sure of itself may not have met a class that is not that rare.
+        Beside experts who may be wrong it is what announcements cost after their answers; with few classes, what those
+        of the labels bought would cost unseen, for a model of so few is too sure, or the best expert alone if less.
         Before there is a model the first truths are bought without such a price, and later there is no start: None.
         """
         worth = self.knowledge.worth
@@ -423,8 +435,9 @@ class Sparing(Strategy):
             return self.knowledge.guess()
         if worth is None:
             return None
-        few = len(self.expected_costs.costs) <= MANY
-        return self.panel.best_alone() * self.expected_costs.unit if few else worth.risk
+        if len(self.expected_costs.costs) > MANY:
+            return worth.risk
+        return min(worth.asked, self.panel.best_alone() * self.expected_costs.unit)
 
     def _take(self, x: Tensor, action: int, symbol: int) -> None:
         if self.panel is not None and action in self.panel.actions:
