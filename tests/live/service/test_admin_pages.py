@@ -11,7 +11,7 @@ import sparingly as sp
 pytest.importorskip("playwright")
 from playwright.sync_api import expect
 
-from sparingly.live.service.webhooks.webhook_outbox import Message
+from sparingly.live.service.webhooks.webhook_outbox import WebhookMessage
 from tests.live.served import Served
 from tests.live.service.browsing import SECONDS, eventually, needs_browser, violations
 from tests.live.service.receiver import receiving
@@ -181,7 +181,7 @@ def test_costs_of_a_living_agent_are_edited_and_webhooks_added(tmp_path, browser
         page.get_by_role("button", name="Test", exact=False).click()
         eventually(page, lambda: [one["event"] for one in receiver.bodies(secret)] == ["test"])
         hook = served.service.webhooks.of_agent("mails")[0].id
-        message = Message("event 1", "answered", 1.0, {"ticket": {"id": "mail/7"}})
+        message = WebhookMessage("event 1", "answered", 1.0, {"ticket": {"id": "mail/7"}})
         served.service.webhooks.add(hook, [message], 0, None)
         number = served.service.webhooks.due(hook, 1)[0].seq
         served.service.webhooks.note(
