@@ -488,10 +488,10 @@ def test_labels_that_teach_nothing_beyond_what_experts_say_are_worth_nothing():
     knowledge = _bought(sp.Sparing(sp.label_efficient(3, experts=[GPT, HUMAN]), 5, seed=0), X, y, said)
     panel, bought = knowledge.panel, knowledge.bought
     alone, right = panel.unaided(bought.shares(3), bought), torch.nn.functional.one_hot(bought["y"], 3).float()
-    assert knowledge._most_taught(panel, alone) == 0.0
+    assert knowledge._most_taught(panel, alone, 1.0) == 0.0
     missed = float((alone.argmax(1) != bought["y"]).float().mean())
-    assert missed / math.log(100 / 5) < knowledge._most_taught(panel, right) < 1.3 * missed / math.log(100 / 5)
-    assert knowledge._most_taught(panel, right, risk=0.01) == 0.005
+    assert missed / math.log(100 / 5) < knowledge._most_taught(panel, right, 1.0) < 1.3 * missed / math.log(100 / 5)
+    assert knowledge._most_taught(panel, right, 0.01) == 0.005
     labels = {name: bought[name] for name in ("value", "soft", "labels")}
     stream = {"value": torch.full((9,), 0.05), "risk": torch.full((9,), 0.2), "x": torch.zeros(9, 2)}
     for most in (math.inf, 0.01):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -42,7 +41,6 @@ class AnswerAsFeature(Strategy):
                 f"{self.name} needs an expert who tells the truth, and {game.noisy_experts[0].name} may be wrong"
             )
         self.gold = self.experts.gold
-        self.costs = torch.from_numpy(game.costs[: game.n_outcomes].astype(np.float32))
         truth = game.without_noisy_experts()
         self.inner = Sparing(truth, self.n_features + len(self.experts.noisy) * game.n_outcomes, seed=seed)
         self._open: list[Tensor] = []
@@ -60,7 +58,7 @@ class AnswerAsFeature(Strategy):
         whole = self._row(assessment.X[row], self.experts.said(heard))
         left = [a for a in self.experts.noisy if a not in asked]
         if left or self.gold in asked:
-            likeliest = int((self.costs @ torch.from_numpy(self.inner.scores(whole[None]))[0].float()).argmin())
+            likeliest = self.experts.announcement(torch.from_numpy(self.inner.scores(whole[None]))[0])
             return (left[0] if left else likeliest), likeliest, Why("everyone who may be wrong is asked first")
         decision = self.inner.decide(self.inner.assess(whole[None]), 0)
         if decision.asks:

@@ -31,6 +31,7 @@ class ExpertActions:
 
     def __init__(self, game: Game, strategy: str) -> None:
         self._game = game
+        self._costs = torch.from_numpy(game.costs[: game.n_outcomes].astype(np.float32))
         with_full_label = full_expert(game, strategy)
         asks = range(game.n_outcomes, game.n_actions)
         named = sorted((a for a in asks if game.expert(a) is not None), key=lambda a: float(game.costs[a].mean()))
@@ -62,6 +63,10 @@ class ExpertActions:
         """The same for the index of a symbol among the action's."""
         return self.class_of(action, self._game.symbols(action)[index])
 
+    def announcement(self, belief: Tensor) -> int:
+        """The class that costs least to announce, by what is held of the classes, `[class]`."""
+        return int((self._costs @ belief.float()).argmin())
+
     def said(self, heard: Heard) -> dict[int, int]:
         """Who named which class."""
         return {action: self.class_of(action, symbol) for action, symbol in heard if symbol is not None}
@@ -85,7 +90,6 @@ class ExpertStrategy(Strategy):
     def __init__(self, game: Game, n_features: Shape, *, seed: int = 0) -> None:
         super().__init__(game, n_features, seed=seed)
         self.experts = ExpertActions(game, self.name)
-        self.costs = torch.from_numpy(game.costs[: game.n_outcomes].astype(np.float32))
 
     @abc.abstractmethod
     def _whom(self, x: Tensor, probability: Tensor, said: Said, asked: Sequence[int]) -> tuple[int | None, Why]:
@@ -104,7 +108,7 @@ class ExpertStrategy(Strategy):
     def _choose_again(self, assessment: Assessment, row: int, heard: Heard) -> tuple[int, int, Why]:
         x, probability = assessment.X[row], assessment.values["probability"][row]
         said, asked = self.experts.said(heard), [action for action, _ in heard]
-        cheapest = int((self.costs @ self._belief(probability, said).float()).argmin())
+        cheapest = self.experts.announcement(self._belief(probability, said))
         action, why = self._whom(x, probability, said, asked)
         return (cheapest if action is None or action in asked else action), cheapest, why
 

@@ -427,8 +427,9 @@ class Knowledge:
         stream = {"value": torch.tensor(seen["value"]), "risk": torch.tensor(seen["risk"]), "x": sample}
         unit = self.expected_costs.unit or 1.0
         slope = self._slope(rows, by_labels, torch.tensor(seen.get("learned_risk", seen["risk"])))
-        slope = max(slope, self._prior_slope(float(stream["risk"].mean())))
-        most = math.inf if self.panel is None else self._most_taught(self.panel, unseen, float(stream["risk"].mean()))
+        risk = float(stream["risk"].mean())
+        slope = max(slope, self._prior_slope(risk))
+        most = math.inf if self.panel is None else self._most_taught(self.panel, unseen, risk)
         known = {"discount": self._discount(), "slope": slope, "most": most}
         self.worth = Worth.measure(bought, by_labels, stream, unit=unit, learnability=self.learnability, **known)
         if self.panel is None and self.beliefs.directions and not self.horizon_known:
@@ -482,7 +483,7 @@ class Knowledge:
         few = (FEW_FOR_EACH if self.panel is None else PANEL_FEW_FOR_EACH) * n_classes
         return PRIOR_SLOPE * risk * few / (few + len(self.bought))
 
-    def _most_taught(self, panel: Panel, unseen: Tensor, risk: float = math.inf) -> float:
+    def _most_taught(self, panel: Panel, unseen: Tensor, risk: float) -> float:
         """With few classes, the most that an e-fold of labels saves a round after what experts said of it.
 
         It is a share of what announcing still costs, the `risk`, and no more than labels have taught up to now: what
