@@ -33,6 +33,7 @@ from tests.live.served import AT, Served, X, observed
         ("observations", b'{"features": [1, 2, 3], "id": "\\ud800"}', 422, "id"),
         ("observations", b'{"features": [1, 2, 3], "colour": 1}', 422, "colour"),
         ("observations", b'{"features": [1, 2, 3], "payload": {}}', 422, "none of them"),
+        ("observations", b'{"features": [1, 2, 3], "payload": "a"}', 422, "payload: Input should be an object, not"),
         ("observations", b'{"features": [1, 2, 3], "payload": {"text": "a", "fields": {}}}', 422, "text and fields"),
         ("observations", b'{"features": [1, 2, 3], "payload": {"image": "%%%"}}', 422, "not base64"),
         ("observations", b'{"features": [1, 2, 3], "payload": {"fields": {"a": [1]}}}', 422, "payload.fields.a"),

@@ -114,7 +114,9 @@ async def _on_invalid_request(request: Request, error: Exception) -> Response:
     if isinstance(first.get("input"), bytes):
         return respond(request, 415, "the body must be sent with content-type: application/json")
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    return respond(request, 422, f"{where}: {first['msg'].removeprefix('Value error, ')}{_value(first)}")
+    is_object_missing = first["type"] in ("model_type", "model_attributes_type")  # Named by a class of ours.
+    reason = "Input should be an object" if is_object_missing else first["msg"].removeprefix("Value error, ")
+    return respond(request, 422, f"{where}: {reason}{_value(first)}")
 
 
 def _value(first: dict[str, Any]) -> str:
