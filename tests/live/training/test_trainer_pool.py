@@ -66,6 +66,12 @@ def is_asleep(processes: list[int]) -> bool:
     return sum(map(processor_seconds, processes)) - before <= 0.02
 
 
+def is_stopped(process: int) -> bool:
+    """Whether every thread is: on a busy machine one that takes commands goes on until another was given the signal."""
+    threads = Path(f"/proc/{process}/task").iterdir()
+    return all((one / "stat").read_text().rpartition(")")[2].split()[0] == "T" for one in threads)
+
+
 @pytest.fixture
 def agents(tmp_path: Path) -> Iterator[list[sp.Agent]]:
     several = [made(tmp_path / f"{i}.db") for i in range(6)]
@@ -118,6 +124,7 @@ def test_a_process_that_does_not_reply_does_not_hold_up_the_end(
     until(lambda: seen(agent) > 0)
     (process,) = shared_pool().processes()
     os.kill(process, signal.SIGSTOP)
+    until(lambda: is_stopped(process))
     agent.close()
     until(lambda: not Path(f"/proc/{process}").exists())
 
