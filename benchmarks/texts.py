@@ -189,18 +189,22 @@ def table(reported: list[Spec]) -> None:
             means = [np.mean([one[what] for one in runs]) for what in ("cost", "asked", "seconds")] if runs else []
             cells.append("{:.0f} ({:.0f} asked, {:.0f} s) x{}".format(*means, len(runs)) if runs else "-")
         print(f"{who:20}" + "".join(f"{cell:>30}" for cell in cells))
+    for who in ("sparing", TOLD):
+        _over_the_line(reported, who)
+
+
+def _over_the_line(reported: list[Spec], who: str) -> None:
+    """Print what a form of Sparing costs over the line of the same order, as geometric means."""
     logs = []
     for data in DATA:
-        costs = {
-            who: {one["seed"]: one["cost"] for one in reported if (one["data"], one["who"]) == (data, who)}
-            for who in ("sparing", "line")
-        }
-        ratios = [costs["sparing"][seed] / cost for seed, cost in costs["line"].items() if seed in costs["sparing"]]
+        of = [one for one in reported if one["data"] == data]
+        line = {one["seed"]: one["cost"] for one in of if one["who"] == "line"}
+        ratios = [one["cost"] / line[one["seed"]] for one in of if one["who"] == who and one["seed"] in line]
         if ratios:
             logs.append(np.mean(np.log(ratios)))
-            print(f"over the line: {data:20} {np.exp(logs[-1]):.3f} ({', '.join(f'{r:.3f}' for r in ratios)})")
-    if logs:
-        print(f"geometric mean: {np.exp(np.mean(logs)):.3f}")
+            print(f"{who} over the line: {data:20} {np.exp(logs[-1]):.3f} ({', '.join(f'{r:.3f}' for r in ratios)})")
+    if len(logs) == len(DATA):
+        print(f"{who} over the line, geometric mean: {np.exp(np.mean(logs)):.3f}")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from sparingly.strategies.sparing.worth import (
     EMBEDDED_DISCOUNT,
     EMBEDDED_FURTHER,
     MANY_PANEL_DISCOUNT,
+    MANY_TOLD_EMBEDDED_DISCOUNT,
     PANEL_DISCOUNT,
     TOLD_DISCOUNT,
     TOLD_EMBEDDED_DISCOUNT,
@@ -439,12 +440,13 @@ class Knowledge:
         self.schedule = replace(self.schedule, labels=n, clock=clock)
 
     def _discount(self) -> float:
+        many = len(self.expected_costs.costs) > MANY
         if self.panel is None and self.beliefs.directions:
-            return TOLD_EMBEDDED_DISCOUNT if self.horizon_known else EMBEDDED_DISCOUNT
+            told = MANY_TOLD_EMBEDDED_DISCOUNT if many else TOLD_EMBEDDED_DISCOUNT
+            return told if self.horizon_known else EMBEDDED_DISCOUNT
         if self.panel is None:
             return TOLD_DISCOUNT if self.horizon_known else DISCOUNT
-        many = len(self.expected_costs.costs) > MANY and not self.horizon_known
-        return MANY_PANEL_DISCOUNT if many else PANEL_DISCOUNT
+        return MANY_PANEL_DISCOUNT if many and not self.horizon_known else PANEL_DISCOUNT
 
     def _stream_risk(self, sample: Tensor, now: Tensor, risk: Tensor) -> float:
         """What announcements cost on the stream: for rows with a label by the member that has not seen it."""

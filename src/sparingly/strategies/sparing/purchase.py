@@ -27,6 +27,12 @@ START = 60
 MANY = 10
 """Classes beyond which those without a label are reckoned with, the start grows with them, and each announcement is
 checked less often, so that all checks together stay as many."""
+LABELS_FOR_EACH = 5
+"""With more than `MANY` classes, labels a class up to which everything is asked while an average label is worth its
+price; ..."""
+LEAST_WORTH = 0.3
+"""... from then on only what is worth at least this share of an average label: much is certain by then, and asking
+about it teaches nothing."""
 BLIND = 300
 """At most so many questions are asked before there is a model."""
 PRIOR_SLOPE = 0.15
@@ -247,6 +253,9 @@ class PurchaseRule:
         While an average label is worth its price everything is asked; if choosy, only where it is worth what this
         question costs beyond guessing, too: after experts' answers much is nearly certain, and where the truth is
         cheap an announcement may cost nearly as much on average while most are certain.
+    indiscriminate
+        So many labels long everything is asked while an average label is worth its price; then only what is worth
+        `LEAST_WORTH` of an average label. None for as long as that is so.
 
     Examples
     --------
@@ -264,6 +273,7 @@ class PurchaseRule:
     most_first: int = START
     horizon: int | None = None
     choosy: bool = False
+    indiscriminate: int | None = None
 
     def rounds_to_come(self, clock: Any) -> Any:
         """How many more rounds there will be after this one (counted from 0), as far as is known.
@@ -326,9 +336,14 @@ class PurchaseRule:
         if label > net:
             return True, Why(ANNOUNCED, numbers)
         usual = offer.price - worth.risk
-        if self.selection and 0 < (max(usual, net) if self.choosy else usual) < average and not offer.waiting:
+        asks = 0 < (max(usual, net) if self.choosy else usual) < average and label >= self._least(average, offer.known)
+        if self.selection and asks and not offer.waiting:
             return True, Why("an average label is worth {average:.2f}, more than it costs", numbers)
         return self._checks(offer, numbers)
+
+    def _least(self, average: Any, known: int) -> Any:
+        """What a label is worth at the least to be asked for because an average one is worth its price."""
+        return 0.0 * average if self.indiscriminate is None or known < self.indiscriminate else LEAST_WORTH * average
 
     def asked_first(self, start: int, known: int) -> Why:
         """Why a question is asked whatever the model says; beyond the usual number, because there is still none."""
@@ -355,7 +370,7 @@ class PurchaseRule:
         if self.selection and not offers.waiting:
             usual = offers.price - worth.risk
             usual = np.maximum(usual, net) if self.choosy else usual
-            asks |= (usual > 0) & (usual < average)
+            asks |= (usual > 0) & (usual < average) & (label >= self._least(average, offers.known))
         numbers = {"worth": label, "net": net, "risk": offers.risk, "price": offers.price, "average": average}
         return numbers, first_true(asks)
 

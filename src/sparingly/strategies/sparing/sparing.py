@@ -28,6 +28,7 @@ from sparingly.strategies.sparing.purchase import (
     BLIND,
     FIRST,
     GUESSED,
+    LABELS_FOR_EACH,
     MANY,
     NEAREST,
     START,
@@ -177,8 +178,10 @@ class Sparing(Strategy):
             if n_classes <= MANY:
                 return rule
             return replace(rule, most_first=n_classes, prior_horizon=max(rule.prior_horizon, MANY_PANEL_HORIZON))
-        choosy = n_classes > MANY and self.expected_costs.cheap
-        return replace(rule, audit=audit, most_first=max(START, n_classes), choosy=choosy)
+        many = n_classes > MANY
+        indiscriminate = LABELS_FOR_EACH * n_classes if many else None
+        rule = replace(rule, audit=audit, most_first=max(START, n_classes), indiscriminate=indiscriminate)
+        return replace(rule, choosy=many and self.expected_costs.cheap)
 
     @property
     def rng(self) -> np.random.Generator:

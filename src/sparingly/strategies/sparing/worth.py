@@ -19,6 +19,8 @@ TOLD_DISCOUNT = 0.3
 """The same where the number of rounds was told: then all of them count from the first label on."""
 TOLD_EMBEDDED_DISCOUNT = 0.9
 """The same on embeddings, where the risk of announcing is not overrated (`sharpness`), ..."""
+MANY_TOLD_EMBEDDED_DISCOUNT = 0.4
+"""... and with more than `MANY` classes, where labels are the more worth the more of them are chosen, not all, ..."""
 EMBEDDED_DISCOUNT = 0.3
 """... and where their number was not told: as a stream grows, fewer rounds are to come than there have been, ..."""
 EMBEDDED_FURTHER = 5500
