@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sparingly.learning.determinism import without_gradients
 from sparingly.learning.fast_gradients import StackedGradients, fast_gradients
 
 Value = Callable[[Tensor, Tensor], Tensor]
@@ -70,12 +71,12 @@ class Adam:
         self.weight_decay = weight_decay
         self.beta2 = beta2
         self._made = 0
+        self._strides = [p.stride() for p in self.parameters]
         self._update = torch._fused_adamw_ if decoupled else torch._fused_adam_
         self._mean = [torch.zeros_like(p) for p in self.parameters]
         self._square = [torch.zeros_like(p) for p in self.parameters]
         self._steps = [torch.zeros((), device=p.device) for p in self.parameters]
 
-    @torch.no_grad()
     def step(self, gradients: Sequence[Tensor]) -> None:
         """One step against the gradients, one a parameter.
 
@@ -84,26 +85,26 @@ class Adam:
         """
         rate = self.learning_rate(self._made) if callable(self.learning_rate) else self.learning_rate
         self._made += 1
-        torch._foreach_add_(self._steps, 1)
-        self._update(
-            self.parameters,
-            [_laid_out_as(p, gradient) for p, gradient in zip(self.parameters, gradients, strict=True)],
-            self._mean,
-            self._square,
-            [],
-            self._steps,
-            lr=rate,
-            beta1=0.9,
-            beta2=self.beta2,
-            weight_decay=self.weight_decay,
-            eps=1e-8,
-            amsgrad=False,
-            maximize=False,
-        )
-
-
-def _laid_out_as(parameter: Tensor, gradient: Tensor) -> Tensor:
-    return gradient if gradient.stride() == parameter.stride() else torch.empty_like(parameter).copy_(gradient)
+        with without_gradients():
+            if [one.stride() for one in gradients] != self._strides:
+                pairs = zip(self.parameters, gradients, strict=True)
+                gradients = [torch.empty_like(p).copy_(gradient) for p, gradient in pairs]
+            torch._foreach_add_(self._steps, 1)
+            self._update(
+                self.parameters,
+                gradients,
+                self._mean,
+                self._square,
+                [],
+                self._steps,
+                lr=rate,
+                beta1=0.9,
+                beta2=self.beta2,
+                weight_decay=self.weight_decay,
+                eps=1e-8,
+                amsgrad=False,
+                maximize=False,
+            )
 
 
 Batch = TypeVar("Batch")
