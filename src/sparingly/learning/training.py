@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sparingly.learning.determinism import without_gradients
 from sparingly.learning.fast_gradients import StackedGradients, fast_gradients
 
 Value = Callable[[Tensor, Tensor], Tensor]
@@ -83,28 +82,30 @@ class Adam:
         The kernel goes through memory, not through indices, so a gradient that lies there otherwise than its parameter,
         as that of a weight that a module transposes, is laid out anew.
         """
+        if torch.is_grad_enabled():
+            with torch.no_grad():
+                return self.step(gradients)
         rate = self.learning_rate(self._made) if callable(self.learning_rate) else self.learning_rate
         self._made += 1
-        with without_gradients():
-            if [one.stride() for one in gradients] != self._strides:
-                pairs = zip(self.parameters, gradients, strict=True)
-                gradients = [torch.empty_like(p).copy_(gradient) for p, gradient in pairs]
-            torch._foreach_add_(self._steps, 1)
-            self._update(
-                self.parameters,
-                gradients,
-                self._mean,
-                self._square,
-                [],
-                self._steps,
-                lr=rate,
-                beta1=0.9,
-                beta2=self.beta2,
-                weight_decay=self.weight_decay,
-                eps=1e-8,
-                amsgrad=False,
-                maximize=False,
-            )
+        if [one.stride() for one in gradients] != self._strides:
+            pairs = zip(self.parameters, gradients, strict=True)
+            gradients = [torch.empty_like(p).copy_(gradient) for p, gradient in pairs]
+        torch._foreach_add_(self._steps, 1)
+        self._update(
+            self.parameters,
+            gradients,
+            self._mean,
+            self._square,
+            [],
+            self._steps,
+            lr=rate,
+            beta1=0.9,
+            beta2=self.beta2,
+            weight_decay=self.weight_decay,
+            eps=1e-8,
+            amsgrad=False,
+            maximize=False,
+        )
 
 
 Batch = TypeVar("Batch")
