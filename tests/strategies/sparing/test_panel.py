@@ -46,7 +46,7 @@ def _play(experts, X, y, answers, seed=0, **options):
 def test_reliability_is_within_five_points_after_a_hundred_truths_and_its_interval_holds():
     rng = np.random.default_rng(1)
     flat, near, covered = torch.full((4,), 0.25), [], []
-    for accuracy in rng.uniform(0.5, 0.95, size=40):
+    for accuracy in rng.uniform(0.5, 0.95, size=100):
         one, truth = Reliability(GPT, 4), rng.integers(4, size=100)
         for y, said in zip(truth.tolist(), _said(truth, accuracy, 4, rng).tolist(), strict=True):
             one.hear(flat, said, clock=0)
@@ -126,7 +126,7 @@ def test_a_cheap_expert_who_is_nearly_always_right_leaves_hardly_anything_to_ask
 
 
 def test_an_expert_who_guesses_does_little_harm():
-    X, y, said = _stream(300, 1 / 3, seed=4)
+    X, y, said = _stream(800, 1 / 3, seed=4)
     costs = {}
     for name, experts in (("alone", [HUMAN]), ("beside", [GPT, HUMAN])):
         answers = {"gpt": said} if len(experts) == 2 else {}
@@ -138,7 +138,7 @@ def test_an_expert_who_never_answers_is_soon_left_alone():
     X, y, _ = _stream(220, 1.0, seed=5)
     rounds, _ = _play([sp.Expert("gpt", 0.05), HUMAN], X, y, {})
     calls = [one.t for one in rounds if "gpt" in one.asked]
-    assert 0 < len(calls) < 50
+    assert 0 < len(calls) < 30
 
 
 def test_without_anyone_who_knows_it_decides_by_agreement_and_says_so():
@@ -375,13 +375,16 @@ def test_where_an_expert_is_right_is_learned_by_region():
 def test_a_strategy_with_a_model_of_answers_goes_on_bit_for_bit():
     X, y, _ = _stream(200, 0.7, spread=6.0)
     said = np.where(X[:, 4] > 0, y, (y + 1) % 3)
-    experts = [sp.Expert("gpt", 0.01), sp.Expert("human", 0.4, gold=True)]
+    experts = [sp.Expert("gpt", 0.01), sp.Expert("human", 0.7, gold=True)]
     _, strategy = _play(experts, X[:160], y[:160], {"gpt": said})
     assert strategy.knowledge.answer_model.share > 0
     again = sp.Sparing(strategy.game, 5, seed=1)
     again.load_state_dict(strategy.state_dict())
     items = [(x, int(c), {"gpt": int(a)}) for x, c, a in zip(X[160:], y[160:], said[160:], strict=True)]
-    both = [[(one.asked, one.prediction) for one in sp.play(each, strategy.game, items)] for each in (strategy, again)]
+    both = [
+        [(one.asked, one.prediction, dict(one.why.values)) for one in sp.play(each, strategy.game, items)]
+        for each in (strategy, again)
+    ]
     assert both[0] == both[1]
 
 
