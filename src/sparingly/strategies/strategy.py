@@ -288,9 +288,7 @@ class Strategy(abc.ABC):
     def _looks_ahead(self) -> bool:
         """Whether it can decide several rows at once; most strategies cannot."""
         kind = type(self)
-        return (
-            kind._announce_ahead is not Strategy._announce_ahead or kind._choose_ahead is not Strategy._choose_ahead
-        )
+        return kind._announce_ahead is not Strategy._announce_ahead or kind._choose_ahead is not Strategy._choose_ahead
 
     def _decide_ahead(self, assessment: Assessment, row: int, end: int, past_questions: bool) -> list[Decision]:
         """The rows from `row` on that can be decided at once; none if that is not worth it."""
