@@ -87,13 +87,14 @@ class Adam:
                 return self.step(gradients)
         rate = self.learning_rate(self._made) if callable(self.learning_rate) else self.learning_rate
         self._made += 1
-        if [one.stride() for one in gradients] != self._strides:
-            pairs = zip(self.parameters, gradients, strict=True)
-            gradients = [torch.empty_like(p).copy_(gradient) for p, gradient in pairs]
+        laid_out = list(gradients)
+        if [one.stride() for one in laid_out] != self._strides:
+            pairs = zip(self.parameters, laid_out, strict=True)
+            laid_out = [torch.empty_like(p).copy_(gradient) for p, gradient in pairs]
         torch._foreach_add_(self._steps, 1)
         self._update(
             self.parameters,
-            gradients,
+            laid_out,
             self._mean,
             self._square,
             [],

@@ -246,7 +246,7 @@ class Strategy(abc.ABC):
         for asked, symbol in heard:
             if symbol is not None:
                 self.game.symbol_index(asked, symbol)
-        if not self.valid(assessment):
+        if assessment.generation != self.generation:
             assessment, row = self.assess(assessment.X[row : row + 1]), 0
         with without_gradients():
             chosen = self._choose_again(assessment, row, heard) if heard else self._choose(assessment, row)
