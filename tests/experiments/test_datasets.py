@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from sparingly.experiments import openml
+from sparingly.encoders import text_encoder
+from sparingly.experiments import datasets, openml
 from sparingly.experiments.csv_files import DataError
-from sparingly.experiments.dataset_sources import find
+from sparingly.experiments.dataset_sources import find, named_dataset
 from sparingly.experiments.datasets import from_arrays, load
 from sparingly.experiments.table_encoding import encode_table
 
@@ -30,7 +32,6 @@ def with_data(*arguments):
         with_data("mnist_binary", 60000, 784, 2),
         with_data("fashion_mnist", 60000, 784, 10),
         with_data("cifar10", 20000, 3072, 10),
-        with_data("isear", 7666, 384, 7),
         ("digits", 1797, 64, 10),
         ("river_shuttle", 49097, 9, 2),
         ("image_segments", 2310, 18, 7),
@@ -69,11 +70,34 @@ def test_images_are_scaled_by_fixed_numbers_and_keep_their_test_set():
 
 
 @pytest.mark.data
+@pytest.mark.parametrize(("encoder", "width"), [(None, 384), ("hashing", 512)])
+def test_texts_are_encoded_one_row_each_by_the_usual_encoder_or_the_one_that_is_named(
+    encoder, width, tmp_path, monkeypatch
+):
+    """A few of each data set's texts: all of them would take a minute."""
+
+    def few(name):
+        whole = named_dataset(name)
+        return replace(whole, raw=whole.raw[:20], y=whole.y[:20], texts=whole.texts[:20])
+
+    monkeypatch.setattr(datasets, "named_dataset", few)
+    monkeypatch.setenv("SPARINGLY_CACHE", str(tmp_path))
+    for name in ("isear", "clinc150_in_scope"):
+        dataset = load(name, encoder=encoder)
+        assert dataset.shape == (width,)
+        rows = dataset.rows(slice(None))
+        assert rows.shape == (20, width)
+        assert rows.dtype == np.float32
+        np.testing.assert_allclose(rows, text_encoder(encoder)(dataset.texts), atol=1e-6)
+
+
+@pytest.mark.data
 def test_texts_come_with_what_language_models_said_of_them():
-    banking, isear = load("banking77", encoder="hashing"), load("isear", encoder="hashing")
+    banking, isear = named_dataset("banking77"), named_dataset("isear")
     assert banking.texts[0] == "I am still waiting on my card?"
     assert (len(banking), banking.n_classes, banking.classes[banking.y[0]]) == (13083, 77, "card_arrival")
-    assert isear.shape == (512,)
+    assert (len(isear), isear.n_classes, isear.y.dtype) == (7666, 7, np.int64)
+    assert set(np.unique(isear.y)) == set(range(7))
     right = {name: int((said == isear.y).sum()) for name, said in isear.answers.items()}
     assert right == {"gpt35": 5393, "llama2_70b": 5231}
     assert int((isear.answers["llama2_70b"] == -1).sum()) == 241
@@ -82,11 +106,11 @@ def test_texts_come_with_what_language_models_said_of_them():
 
 @pytest.mark.data
 def test_clinc_is_there_with_and_without_what_is_out_of_scope():
-    whole, inside = load("clinc150", encoder="hashing"), load("clinc150_in_scope", encoder="hashing")
+    whole, inside = named_dataset("clinc150"), named_dataset("clinc150_in_scope")
     assert (len(whole), whole.n_classes) == (23700, 151)
     assert (len(inside), inside.n_classes) == (22500, 150)
     assert "oos" not in inside.classes
-    assert inside.raw.shape == (22500, 512)
+    assert len(inside.texts) == 22500
 
 
 @pytest.mark.data

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import json
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sparingly.encoders.csv_format import CsvFormat, decimal_mark, plain_number
+from sparingly.encoders.csv_format import CsvFormat, plain_number
 from sparingly.encoders.encoding_errors import EncodingError
 from sparingly.encoders.fields import reads_as_number
 from sparingly.encoders.pictures import names_picture, read_picture
@@ -84,7 +83,7 @@ def read_rows(
     if kind == "jsonl":
         return _jsonl((line for line in every if line.strip()), id_name, payload)
     form = form or CsvFormat().of_lines([first])
-    return _csv(every, id_name, payload, form, _with_decimal_commas(text, form))
+    return _csv(every, id_name, payload, form, set() if text is None else form.decimal_commas(text))
 
 
 def with_labels(rows: Iterable[InputRow], target: str) -> Iterator[InputRow]:
@@ -143,7 +142,7 @@ def batches(rows: Iterable[InputRow], size: int) -> Iterator[list[InputRow]]:
 def _csv(
     lines: Iterable[str], id_name: str | None, payload: str | None, form: CsvFormat, commas: set[str]
 ) -> Iterator[InputRow]:
-    for number, row in enumerate(_reader(lines, form), start=2):
+    for number, row in enumerate(form.rows(lines), start=2):
         if None in row.values() and not any(str(cell or "").strip() for cell in row.values()):
             continue  # a line of blanks
         if None in row or None in row.values():
@@ -155,28 +154,6 @@ def _csv(
         yield InputRow(cells, name, shown)
 
 
-def _reader(lines: Iterable[str], form: CsvFormat) -> csv.DictReader[str]:
-    return csv.DictReader(lines, delimiter=form.separator or ",", quotechar=form.quote or '"', skipinitialspace=True)
-
-
-def _with_decimal_commas(text: str | None, form: CsvFormat) -> set[str]:
-    """The columns of a whole file whose numbers have a decimal comma."""
-    if text is None or form.separator == ",":
-        return set()
-    columns = _columns(text, form)
-    return {key for key, cells in columns.items() if decimal_mark(cells, form.separator or ",") == ","}
-
-
-def _columns(text: str, form: CsvFormat) -> dict[str, list[str]]:
-    """The cells of a whole file that are not empty, by column."""
-    columns: dict[str, list[str]] = {}
-    for row in _reader(io.StringIO(text, newline=""), form):
-        for key, value in row.items():
-            if isinstance(value, str) and value.strip():
-                columns.setdefault(str(key).strip(), []).append(value)
-    return columns
-
-
 def _with_pictures(rows: Iterator[InputRow], folder: Path, text: str, form: CsvFormat) -> Iterator[InputRow]:
     """The rows, with the paths of pictures in place of their names; one that cannot be read is refused."""
     named: set[str] | None = None
@@ -185,7 +162,7 @@ def _with_pictures(rows: Iterator[InputRow], folder: Path, text: str, form: CsvF
             yield row
             continue
         if named is None:
-            named = {key for key, cells in _columns(text, form).items() if all(map(names_picture, cells))}
+            named = {key for key, cells in form.columns(text).items() if all(map(names_picture, cells))}
         paths = {key: folder / row.features[key].strip() for key in named if isinstance(row.features.get(key), str)}
         for path in paths.values():
             _check_picture(path)

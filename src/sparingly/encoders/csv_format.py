@@ -84,6 +84,36 @@ class CsvFormat:
         separator, quote = max(fits, key=lambda pair: fits[pair])
         return replace(self, separator=separator, quote=quote)
 
+    def rows(self, lines: Iterable[str]) -> csv.DictReader[str]:
+        """The rows of lines in this format, by the names in the first of them.
+
+        >>> list(CsvFormat(separator=";").rows(["size; kind", "3,5; cat"]))
+        [{'size': '3,5', 'kind': 'cat'}]
+        """
+        return csv.DictReader(
+            lines, delimiter=self.separator or ",", quotechar=self.quote or '"', skipinitialspace=True
+        )
+
+    def columns(self, text: str) -> dict[str, list[str]]:
+        """The cells of a whole file that are not empty, by column."""
+        columns: dict[str, list[str]] = {}
+        for row in self.rows(io.StringIO(text, newline="")):
+            for key, value in row.items():
+                if isinstance(value, str) and value.strip():
+                    columns.setdefault(str(key).strip(), []).append(value)
+        return columns
+
+    def decimal_commas(self, text: str) -> set[str]:
+        """The columns of a whole file whose numbers have a decimal comma.
+
+        >>> CsvFormat(separator=";").decimal_commas("size;kind;when\\n3,5;cat;7\\n")
+        {'size'}
+        """
+        if self.separator == ",":
+            return set()
+        found = self.columns(text)
+        return {key for key, cells in found.items() if decimal_mark(cells, self.separator or ",") == ","}
+
 
 def _fit(sample: list[str], separator: str, quote: str) -> tuple[bool, float, int]:
     """How well lines fall into cells: more than one, as many in each line, and then the more the better."""

@@ -154,6 +154,7 @@ class _RoundPlayer:
         self.late: list[_Answer] = []
         self._delay = delay
         self._rounds: list[Round] = []
+        self._symbols = tuple(game.feedback)
         cheapest = (game.costs[: game.n_outcomes] if game.experts else game.costs).min(0)
         self._cheapest = cheapest.tolist()
         self._costs, self._regrets = game.costs.tolist(), (game.costs - cheapest).tolist()
@@ -161,7 +162,7 @@ class _RoundPlayer:
 
     def announced(self, t: int, outcome: int, decision: Decision) -> Round:
         """A quiet round: nothing is asked, no answer comes, and experts have no names."""
-        action, symbol = decision.action, self.game.feedback[decision.action][outcome]
+        action, symbol = decision.action, self._symbols[decision.action][outcome]
         cost, regret = self._costs[action][outcome], self._regrets[action][outcome]
         return Round(t, action, decision.prediction, outcome, symbol, cost, regret, decision.why)
 
@@ -177,12 +178,12 @@ class _RoundPlayer:
         when = now + (self._delay if isinstance(self._delay, int) else self._delay.get(name, 0))
         if expert is None:
             played.paid += float(self.game.costs[decision.action, outcome])
-            symbol = self.game.feedback[decision.action][outcome]
+            symbol = self._symbols[decision.action][outcome]
             heapq.heappush(self.late, _Answer(when, played.t, played, decision.action, symbol, ended=True))
             return self._end(played, decision, decision.prediction)
         answer = reply(expert, played.answers, outcome, self.game.n_outcomes)
         played.paid += answer.price
-        symbol = None if answer.label is None else self.game.feedback[decision.action][answer.label]
+        symbol = None if answer.label is None else self._symbols[decision.action][answer.label]
         ended = expert.gold and symbol is not None
         heapq.heappush(self.late, _Answer(when, played.t, played, decision.action, symbol, ended))
         if ended:
@@ -203,7 +204,7 @@ class _RoundPlayer:
 
     def _end(self, played: _Observation, decision: Decision, prediction: int) -> None:
         outcome, action = played.outcome, decision.action
-        symbol = self.game.feedback[action][outcome]
+        symbol = self._symbols[action][outcome]
         cost = self._costs[action][outcome]
         if self.game.experts:
             named = self.game.expert(action) is not None

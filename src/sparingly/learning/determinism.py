@@ -36,8 +36,16 @@ def row_independent_product(X: Tensor, W: Tensor) -> Tensor:
     >>> row_independent_product(torch.ones(8, 2), torch.ones(2, 5)).shape
     torch.Size([8, 5])
     """
-    missing = COLUMNS - W.shape[1]
-    return X @ W if missing <= 0 else (X @ nn.functional.pad(W, (0, missing)))[:, : W.shape[1]]
+    return X @ W if W.shape[1] >= COLUMNS else (X @ widened(W))[:, : W.shape[1]]
+
+
+def widened(W: Tensor) -> Tensor:
+    """W with columns of zeros added, up to as many as such a product has; for a factor that is used again and again.
+
+    >>> widened(torch.ones(2, 5)).shape
+    torch.Size([2, 12])
+    """
+    return nn.functional.pad(W, (0, COLUMNS - W.shape[1])) if W.shape[1] < COLUMNS else W
 
 
 class RowIndependentLinear(nn.Linear):

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import relu
 
-from sparingly.learning.determinism import pad_block, row_independent_product
+from sparingly.learning.determinism import pad_block, row_independent_product, widened
 from sparingly.learning.networks import MLP
 
 
@@ -39,6 +39,7 @@ class Embedding(abc.ABC):
     def _lay_out(self, index: np.ndarray[Any, Any], device: torch.device) -> None:
         self.index = torch.from_numpy(index).to(device)
         self.repeats = torch.bincount(self.index).float()
+        self._widened = widened(self.repeats[:, None])
         self._plain = bool((self.repeats == 1).all()) and bool((self.index[1:] > self.index[:-1]).all())
 
     @property
@@ -52,7 +53,7 @@ class Embedding(abc.ABC):
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """f1's outputs and the compact normalised embedding of a block; a row does not depend on the rows beside it."""
         outputs, values = self.raw(pad_block(X))
-        length = row_independent_product(values.square(), self.repeats[:, None]).sqrt().clamp_min(1e-12)
+        length = (values.square() @ self._widened)[:, :1].sqrt().clamp_min(1e-12)
         return outputs[: len(X)], values.div_(length)[: len(X)]
 
     def expand(self, compact: Tensor) -> Tensor:

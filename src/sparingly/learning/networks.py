@@ -43,9 +43,10 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x.flatten(1)
-        for layer in self.linear[:-1]:
+        *hidden, last = self.linear
+        for layer in hidden:
             x = relu(layer(x))
-        return cast(Tensor, self.linear[-1](x))
+        return cast(Tensor, last(x))
 
 
 class OneLogit(nn.Module):

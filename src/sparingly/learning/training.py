@@ -70,24 +70,31 @@ class Adam:
         self.weight_decay = weight_decay
         self.beta2 = beta2
         self._made = 0
+        self._strides = [p.stride() for p in self.parameters]
         self._update = torch._fused_adamw_ if decoupled else torch._fused_adam_
         self._mean = [torch.zeros_like(p) for p in self.parameters]
         self._square = [torch.zeros_like(p) for p in self.parameters]
         self._steps = [torch.zeros((), device=p.device) for p in self.parameters]
 
-    @torch.no_grad()
     def step(self, gradients: Sequence[Tensor]) -> None:
         """One step against the gradients, one a parameter.
 
         The kernel goes through memory, not through indices, so a gradient that lies there otherwise than its parameter,
         as that of a weight that a module transposes, is laid out anew.
         """
+        if torch.is_grad_enabled():
+            with torch.no_grad():
+                return self.step(gradients)
         rate = self.learning_rate(self._made) if callable(self.learning_rate) else self.learning_rate
         self._made += 1
+        laid_out = list(gradients)
+        if [one.stride() for one in laid_out] != self._strides:
+            pairs = zip(self.parameters, laid_out, strict=True)
+            laid_out = [torch.empty_like(p).copy_(gradient) for p, gradient in pairs]
         torch._foreach_add_(self._steps, 1)
         self._update(
             self.parameters,
-            [_laid_out_as(p, gradient) for p, gradient in zip(self.parameters, gradients, strict=True)],
+            laid_out,
             self._mean,
             self._square,
             [],
@@ -100,10 +107,6 @@ class Adam:
             amsgrad=False,
             maximize=False,
         )
-
-
-def _laid_out_as(parameter: Tensor, gradient: Tensor) -> Tensor:
-    return gradient if gradient.stride() == parameter.stride() else torch.empty_like(parameter).copy_(gradient)
 
 
 Batch = TypeVar("Batch")

@@ -246,7 +246,7 @@ class Strategy(abc.ABC):
         for asked, symbol in heard:
             if symbol is not None:
                 self.game.symbol_index(asked, symbol)
-        if not self.valid(assessment):
+        if assessment.generation != self.generation:
             assessment, row = self.assess(assessment.X[row : row + 1]), 0
         with without_gradients():
             chosen = self._choose_again(assessment, row, heard) if heard else self._choose(assessment, row)
@@ -269,26 +269,29 @@ class Strategy(abc.ABC):
         """
         end = len(assessment) if last is None else min(last, len(assessment))
         decisions: list[Decision] = []
-        window = AHEAD
+        looks_ahead, window = self._looks_ahead, AHEAD
         while (row := first + len(decisions)) < end:
-            reach = min(end, row + window)
-            decisions += self._decide_ahead(assessment, row, reach, past_questions)
-            if (stopped := first + len(decisions)) == reach:
-                window *= 2
-                continue
-            window = AHEAD
-            decisions.append(self.decide(assessment, stopped))
-            if (decisions[-1].asks and not past_questions) or not self.valid(assessment):
+            if looks_ahead:
+                reach = min(end, row + window)
+                decisions += self._decide_ahead(assessment, row, reach, past_questions)
+                if (row := first + len(decisions)) == reach:
+                    window *= 2
+                    continue
+                window = AHEAD
+            decision = self.decide(assessment, row)
+            decisions.append(decision)
+            if (decision.asks and not past_questions) or assessment.generation != self.generation:
                 break
         return decisions
 
+    @property
+    def _looks_ahead(self) -> bool:
+        """Whether it can decide several rows at once; most strategies cannot."""
+        kind = type(self)
+        return kind._announce_ahead is not Strategy._announce_ahead or kind._choose_ahead is not Strategy._choose_ahead
+
     def _decide_ahead(self, assessment: Assessment, row: int, end: int, past_questions: bool) -> list[Decision]:
-        """The rows from `row` on that can be decided at once; none if that is not worth it, or for most strategies."""
-        if (
-            type(self)._announce_ahead is Strategy._announce_ahead
-            and type(self)._choose_ahead is Strategy._choose_ahead
-        ):
-            return []
+        """The rows from `row` on that can be decided at once; none if that is not worth it."""
         end = min(end, row + (NEVER if self._frozen else self.rounds_to_update() - 1))
         if end - row < FEW_AHEAD or not self.valid(assessment):
             return []

@@ -248,7 +248,7 @@ def test_open_questions_count_as_if_bought():
 
 def test_late_answers_cost_little_more():
     """Answers 100 rounds late: it asks meanwhile instead of guessing, and nothing is announced without a model."""
-    X, y = blobs(2000, noise=0.05)
+    X, y = blobs(1000, noise=0.05)
     rounds = play(Sparing(sp.label_efficient(2), 4, seed=0), X, y, delay=100)
     assert not any(str(one.why).startswith("guess:") for one in rounds)
     at_once = play(Sparing(sp.label_efficient(2), 4, seed=0), X, y)
@@ -269,7 +269,7 @@ def test_the_start_has_its_price():
 
 def test_blocks_are_decided_as_single_rounds_are_with_many_classes():
     """Seven classes, whose products are narrow: the same decisions and the same numbers, answers at once or late."""
-    X, _ = blobs(350)
+    X, _ = blobs(200)
     y = np.digitize(X[:, 0], [-1, -0.6, -0.2, 0.2, 0.6, 1])
     for delay in (0, 30):
         runs = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import csv
+import io
 import json
 import random
 import threading
@@ -16,6 +16,8 @@ from typing import Any
 import httpx
 import numpy as np
 
+from sparingly.encoders.csv_format import CsvFormat, plain_number
+from sparingly.encoders.encoding_errors import EncodingError
 from sparingly.games.costs import cost_records, read_costs
 from sparingly.live.agent.errors import AgentError, ConflictError
 from sparingly.live.client.client import Client
@@ -73,23 +75,30 @@ def shuffled(stream: SimulatedStream, seed: int) -> SimulatedStream:
 
 def read_csv(path: Path, target: str | None) -> SimulatedStream:
     """A CSV with a header; columns that are all numbers are features, and a person sees every column but the class."""
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    try:
+        form, text = CsvFormat().read(path.read_bytes())
+    except EncodingError as error:
+        raise AgentError(f"{path}: {error}") from None
+    rows = list(form.rows(io.StringIO(text, newline="")))
     if not rows:
         raise AgentError(f"{path} has no rows")
     target = target or list(rows[0])[-1]
     if target not in rows[0]:
         raise AgentError(f"{path} has no column {target!r}: it has {', '.join(rows[0])}")
-    numeric = [name for name in rows[0] if name != target and all(_is_number(row[name]) for row in rows)]
+    commas = form.decimal_commas(text)
+    numbers = {
+        name: [plain_number(row[name] or "", ",") if name in commas else row[name] for row in rows] for name in rows[0]
+    }
+    numeric = [name for name in rows[0] if name != target and all(map(_is_number, numbers[name]))]
     if not numeric:
         raise AgentError(f"{path} has no column of numbers beside {target!r}")
     examples = [
         Example(
-            {name: float(row[name]) for name in numeric},
+            {name: float(numbers[name][place]) for name in numeric},
             {name: value for name, value in row.items() if name != target},
             row[target],
         )
-        for row in rows
+        for place, row in enumerate(rows)
     ]
     return SimulatedStream(tuple(sorted({example.label for example in examples})), examples)
 

@@ -159,17 +159,20 @@ class Case:
     def stream(self) -> CaseStream:
         return easy_stream(self.game, self.n_features, self.rounds, seed=1)
 
-    @cached_property
+    @property
     def moves(self) -> list[Move]:
         """The run that the others are compared with: blocks of one, every symbol at once."""
-        return play(self.make(), self.stream)
+        return self._run[1]
+
+    @property
+    def played(self) -> Strategy:
+        """The strategy at the end of that run, for checks that leave it as it is."""
+        return self._run[0]
 
     @cached_property
-    def played(self) -> Strategy:
-        """A strategy at the end of that run, for checks that leave it as it is."""
+    def _run(self) -> tuple[Strategy, list[Move]]:
         strategy = self.make()
-        play(strategy, self.stream, block=500)
-        return strategy
+        return strategy, play(strategy, self.stream)
 
     @cached_property
     def long_stream(self) -> CaseStream:
