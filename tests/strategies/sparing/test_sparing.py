@@ -560,9 +560,11 @@ def test_with_some_labels_of_each_of_many_classes_not_everything_is_asked_though
     n_classes: int, known: int, asks: bool
 ) -> None:
     worth = Worth(gamma=4.0, average=0.2, each=2.0, risk=0.3)
-    rule = sp.Sparing(sp.label_efficient(n_classes), 5, audit=0.0).purchase_rule
-    for value, is_asked in ((0.006, asks), (0.06, True)):
-        # Worth 6 and 60 % of an average label, which is worth more than the price.
-        assert rule(Offer(0.01, value, 4.0, clock=9999, known=known, waiting=0), worth)[0] is is_asked
-        column = np.array([0.01]), np.array([value]), np.array([4.0]), np.array([1.0])
-        assert rule.announced(OfferBlock(*column, clock=9999, known=known, waiting=0), worth)[1] == (not is_asked)
+    experts = [sp.Expert("model", 0.05), sp.Expert("human", 1.0, gold=True)]
+    for game in (sp.label_efficient(n_classes), sp.label_efficient(n_classes, experts=experts)):
+        rule = sp.Sparing(game, 5, audit=0.0).purchase_rule
+        for value, is_asked in ((0.006, asks), (0.06, True)):
+            # Worth 6 and 60 % of an average label, which is worth more than the price.
+            assert rule(Offer(0.01, value, 4.0, clock=9999, known=known, waiting=0), worth)[0] is is_asked
+            column = np.array([0.01]), np.array([value]), np.array([4.0]), np.array([1.0])
+            assert rule.announced(OfferBlock(*column, clock=9999, known=known, waiting=0), worth)[1] == (not is_asked)

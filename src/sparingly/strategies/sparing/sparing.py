@@ -172,16 +172,16 @@ class Sparing(Strategy):
     def _scaled_to_classes(self, rule: PurchaseRule) -> PurchaseRule:
         """Each announcement checked the less the more classes there are, and one question a class at the start."""
         n_classes = len(self.expected_costs.costs)
-        audit = self._audit * math.sqrt(min(1.0, MANY / n_classes))
-        if self.panel is not None:
-            rule = replace(rule, audit=audit / PANEL_CHECKS, most_first=PANEL_START, choosy=True)
-            if n_classes <= MANY:
-                return rule
-            return replace(rule, most_first=n_classes, prior_horizon=max(rule.prior_horizon, MANY_PANEL_HORIZON))
         many = n_classes > MANY
-        indiscriminate = LABELS_FOR_EACH * n_classes if many else None
-        rule = replace(rule, audit=audit, most_first=max(START, n_classes), indiscriminate=indiscriminate)
-        return replace(rule, choosy=many and self.expected_costs.cheap)
+        audit = self._audit * math.sqrt(min(1.0, MANY / n_classes))
+        rule = replace(rule, indiscriminate=LABELS_FOR_EACH * n_classes if many else None)
+        if self.panel is None:
+            choosy = many and self.expected_costs.cheap
+            return replace(rule, audit=audit, most_first=max(START, n_classes), choosy=choosy)
+        rule = replace(rule, audit=audit / PANEL_CHECKS, most_first=PANEL_START, choosy=True)
+        if not many:
+            return rule
+        return replace(rule, most_first=n_classes, prior_horizon=max(rule.prior_horizon, MANY_PANEL_HORIZON))
 
     @property
     def rng(self) -> np.random.Generator:
