@@ -30,8 +30,8 @@ STREAMS = (
     ("digits", "uniform"),
     ("image_segments", "uniform"),
     ("mnist_binary", "uniform"),
-    ("mnist_binary", "fp"),
     ("mnist", "uniform"),
+    ("mnist_binary", "fp"),
 )
 CHOOSING = (1000, 1001)
 REPORTED = (0, 1, 2, 3, 4)
