@@ -48,8 +48,6 @@ FEWEST = 3
 """So many runs at least are behind a mean that is shown."""
 TWO_CLASSES = ("mnist_binary", "magic_telescope", "adult")
 """The data sets of Q1."""
-SHOWN = 6
-"""So many numbers are shown one by one."""
 SUMMARY = Path("docs/results/summary")
 PAGE = Path("docs/results/rivals.md")
 COLUMNS = (
@@ -166,37 +164,6 @@ def still_asking(runs: Any, theirs: Any) -> list[str]:
     return lines
 
 
-def more_streams(runs: Any, theirs: Any, gamma: int = 3) -> list[str]:
-    """INeural on covertype on the row's own streams, on the next ones, and on both, beside the authors' runs.
-
-    The row's runs are those of the summary; those of later seeds, played to the end by `benchmarks.ineural`, count as
-    far as there is one of each. p is Fisher's, of those that stopped where the first three labels are not all equal.
-    """
-    names = ["seeds", "regret", "apart", "questions", "apart in questions", "stopped asking", "least p"]
-    names += ["three equal labels", "others: stopped", "paper's others: stopped", "p of the others"]
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    row = runs[(runs["table"] == "Q2") & (runs["dataset"] == "covertype") & (runs["label"] == INEURAL[gamma])]
-    known = pd.read_csv(ineural.RUNS).rename(columns={"data": "dataset", "asked": "queries"})
-    known = known[(known["dataset"] == "covertype") & (known["gamma"] == gamma) & (known["form"] == "released")]
-    first = known[known["rounds"] == FIRST].set_index("seed")["distinct"]
-    row = row.assign(distinct=row["seed"].map(first))[["seed", "regret", "queries", "distinct"]]
-    later = known[(known["rounds"] == WHOLE) & (known["seed"] >= len(row))].sort_values("seed")
-    later = later[later["seed"] == len(row) + np.arange(len(later))][[*row]]
-    stopped, asking = unequal(theirs, gamma)
-    for part in (row, later, pd.concat([row, later])):
-        part = part.assign(table="Q2", dataset="covertype", label=INEURAL[gamma])
-        for one in beside_the_paper(part, theirs):
-            alike = (part["distinct"] == 1) & (part["queries"] >= FIRST_LABELS)
-            told, others = cells(one), part[~alike]
-            ended = int((others["queries"] <= STOPPED).sum())
-            p = fisher_exact([[ended, len(others) - ended], [stopped, asking]]).pvalue
-            shares = [f"{int((part['queries'] <= STOPPED).sum())} of {len(part)}", f"{min(one.p_values):.2g}"]
-            shares += [f"{len(part) - len(others)}", f"{ended} of {len(others)}", f"{stopped} of {stopped + asking}"]
-            seeds = f"{part['seed'].min()} to {part['seed'].max()}"
-            lines.append("| " + " | ".join([seeds, told[4], told[6], told[7], told[9], *shares, f"{p:.2g}"]) + " |")
-    return lines
-
-
 def first_rounds(theirs: Any) -> list[str]:
     """INeural's forms in the first rounds of covertype, and how many stop asking, beside the authors' whole runs.
 
@@ -247,8 +214,7 @@ def verdicts(theirs: Any, gamma: int = 3) -> list[str]:
     whole = runs[(runs["data"] == "covertype") & (runs["gamma"] == gamma) & (runs["rounds"] == WHOLE)]
     for form in filter(shares.__contains__, ineural.FORMS):
         asked = sorted(whole[(whole["form"] == form) & (whole["asked"] > STOPPED)]["asked"])
-        told = ", ".join(map(str, asked)) if len(asked) <= SHOWN else f"{len(asked)} runs, {asked[0]} to {asked[-1]}"
-        cells = [form, *shares[form], farthest.get(form, "-"), told or "-"]
+        cells = [form, *shares[form], farthest.get(form, "-"), ", ".join(map(str, asked)) or "-"]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -341,7 +307,6 @@ def study() -> None:
         ("single runs", single_runs(runs, theirs)),
         ("stopped", collapses(runs)),
         ("still asking", still_asking(runs, theirs)),
-        ("more streams", more_streams(runs, theirs)),
         ("first rounds", first_rounds(theirs)),
         ("scores", scores_by_labels()),
         ("verdicts", verdicts(theirs)),

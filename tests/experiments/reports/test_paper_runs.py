@@ -100,26 +100,6 @@ def test_runs_with_three_equal_first_labels_are_counted_apart(tmp_path, monkeypa
     assert line == "| 3 | released | 3 | 14 ± 8 | 1 of 1 | 1 of 2 | 0 | 1 of 3 | 1 |"
 
 
-def test_the_next_streams_stand_beside_those_of_the_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(ineural, "RUNS", tmp_path / "runs.csv")
-    lines = [f"covertype,3,400,{seed},released,9,9,9,0,{2 - seed}" for seed in range(2)]
-    lines += ["covertype,3,10000,3,released,5100,3,3,0,1", "covertype,3,10000,2,released,7700,5800,9,0,2"]
-    lines += ["covertype,3,10000,5,released,7700,5800,9,0,2"]  # seed 4 is missing: no more than 2 and 3 count
-    ineural.RUNS.write_text("\n".join([",".join(ineural.COLUMNS), *lines, ""]))
-    named = {"table": "Q2", "dataset": "covertype"}
-    found = [{**named, "label": rivals_table.INEURAL[3], "seed": s, "regret": 5000 + s, "queries": 9} for s in range(2)]
-    theirs = [{**named, "strategy": rivals_table.INEURAL[3], "regret": 7000 + n, "questions": n} for n in (3, 9, 5000)]
-    told = rivals_table.more_streams(pd.DataFrame(found), pd.DataFrame(theirs))[2:]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in told]
-    assert [line[0] for line in cells] == ["0 to 1", "2 to 3", "0 to 3"]
-    assert [line[5] for line in cells] == ["2 of 2", "1 of 2", "3 of 4"]
-    assert [line[7:10] for line in cells] == [
-        ["1", "1 of 1", "1 of 2"],
-        ["1", "0 of 1", "1 of 2"],
-        ["2", "1 of 2", "1 of 2"],
-    ]
-
-
 def test_scores_stand_beside_the_authors_figure(tmp_path, monkeypatch):
     monkeypatch.setattr(ineural, "SCORES", tmp_path / "scores.csv")
     rows = [f"covertype,6,400,{s},released,{n},{0.4 + s / 10}" for s in range(3) for n in rivals_table.PAPER_LABELS]
