@@ -13,6 +13,7 @@ SHORT = [
     (river.PEER, {"model": "forest", "discount": 100}),
     (skactiveml.PEER, {"strategy": "VariableUncertainty", "model": "logistic", "budget": 0.1}),
     (skactiveml.PEER, {"strategy": "Split", "model": "logistic", "budget": 0.1}),
+    (skactiveml.PEER, {"strategy": "StreamProbabilisticAL", "model": "logistic", "budget": 0.1}),
     (vw.ACTIVE, {"loss": "logistic", "mellowness": 0.001, "rate": 0.5, "products": False}),
     (vw.CS_ACTIVE, {"mellowness": 0.001, "rate": 0.5, "products": False}),
     (ours.NEURAL_CBP, {}),
@@ -41,6 +42,17 @@ def test_a_peer_learns_from_what_it_asks_and_from_nothing_else(peer: Peer, setti
     assert one.clock.seconds > 0
 
 
+@pytest.mark.parametrize("strategy", ["Split", "VariableUncertainty", "StreamProbabilisticAL"])
+def test_blocks_of_observations_change_no_decision_of_scikit_activeml(strategy: str, monkeypatch) -> None:
+    played = []
+    for block in (1, 100):
+        monkeypatch.setattr(skactiveml, "BLOCK", block)
+        one, _ = trial()
+        skactiveml.PEER.play(one, strategy=strategy, model="logistic", budget=0.1)
+        played.append((one.expert.asked.tolist(), one.announced.tolist()))
+    assert played[0] == played[1]
+
+
 def test_announcements_follow_the_costs() -> None:
     unequal, _ = trial(costs="fp")
     assert unequal.cheapest([[0.4, 0.6], [0.7, 0.3]]).tolist() == [1, 0]
@@ -66,12 +78,18 @@ def test_a_run_is_made_once_and_the_best_setting_is_chosen_on_other_seeds(tmp_pa
         assert choose(again, "phishing", "uniform", peer, peer.grid(9, 2)) == best
     assert len(played) == 5
     records.cost("phishing", "uniform", peer, best, 0)
+    sparing = Peer("sparing", (), lambda n_features, n_classes: [{}], lambda one: play(one, share=0.2))
+    records.cost("phishing", "uniform", sparing, {}, 0)
     monkeypatch.setattr(tables, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(tables, "RESULT", tmp_path / "tables.md")
     tables.PAGE.write_text("words\n<!-- peers -->\nold\n<!-- end of peers -->\nmore words\n")
-    tables.write(records, [("phishing", "uniform")], [peer], [0])
+    tables.write(records, [("phishing", "uniform")], [peer, sparing], [0])
     text = tables.PAGE.read_text()
-    assert "| phishing | 100 | 1 | **" in text
+    costs = [records.cost("phishing", "uniform", who, how, 0) for who, how in ((sparing, {}), (peer, best))]
+    shown = [f"**{cost:.0f}**" if cost == min(costs) else f"{cost:.0f}" for cost in costs]
+    assert f"| Sparing | {shown[0]} |\n| the best of the other libraries | {shown[1]} |\n" in text
+    assert f"| phishing | 100 | 1 | {shown[1]} (10) | {shown[0]} (20) |" in text
+    assert f"| phishing | uniform | asks first | 1 | {costs[1]:.0f} | 10 | " in text
     assert "old" not in text
     assert text.startswith("words\n")
     assert text.endswith("more words\n")

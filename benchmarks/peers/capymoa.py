@@ -44,15 +44,16 @@ def _play(trial: Trial, *, model: str, strategy: str, budget: float, warm: int =
     source = NumpyStream(trial.X.astype(np.float64), labels, target_type="categorical")
     learner = _learner(trial, model, strategy, budget, warm, source.get_schema().get_moa_header())
     names = [int(name) for name in source.get_schema().get_label_values()]
-    probabilities = np.zeros((len(trial.X), trial.n_classes))
+    votes = np.zeros((len(trial.X), trial.n_classes))
     for t, instance in trial.each(lambda t: source.next_instance().java_instance):
-        votes = learner.getVotesForInstance(instance)
+        found = learner.getVotesForInstance(instance)
         learner.trainOnInstance(instance)
         if learner.getLastLabelAcqReport() or t < warm:
             trial.expert.ask(t)
-        probabilities[t, names[: len(votes)]] = votes
-    probabilities = np.nan_to_num(probabilities)
-    trial.announced[:] = trial.cheapest(probabilities / probabilities.sum(axis=1, keepdims=True).clip(1e-12))
+        votes[t, names[: len(found)]] = found
+    votes = np.nan_to_num(votes)
+    votes /= votes.max(axis=1, keepdims=True).clip(1e-300)  # densities of many features are so large that sums overflow
+    trial.announced[:] = trial.cheapest(votes / votes.sum(axis=1, keepdims=True).clip(1e-12))
 
 
 PEER = Peer("CapyMOA", ("capymoa",), _grid, _play)

@@ -15,12 +15,13 @@ WIDE = 200
 
 
 def _grid(n_features: int, n_classes: int) -> list[Settings]:
+    many = n_features > WIDE and n_classes > 2
     linear = [
         {"model": "logistic", "rate": rate, "discount": discount}
         for rate in (0.01, 0.1)
-        for discount in (100, 1000, 10_000)
+        for discount in ((3, 10, 100, 1000) if many else (10, 100, 1000, 10_000))
     ]
-    discounts = (3, 30) if n_features > WIDE and n_classes > 2 else (30, 100, 1000)
+    discounts = (3, 10, 30) if many else (10, 30, 100, 1000)
     return linear + [{"model": "forest", "discount": discount} for discount in discounts]
 
 

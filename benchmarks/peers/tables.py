@@ -14,6 +14,8 @@ from benchmarks.peers.trial import Peer
 PAGE = Path("docs/comparison.md")
 RESULT = Path("docs/results/peers/tables.md")
 MARKER = f"<!-- figures: python -m benchmarks.peers tables -> {RESULT} -->"
+OWN = ("neural_cbp", "sparing")
+"""What this library plays; the others are its peers."""
 TITLES = {"uniform": "Every error costs 1", "fp": "Announcing 1 when 0 is true costs half"}
 
 
@@ -29,8 +31,7 @@ def write(records: Records, streams: Sequence[tuple[str, str]], peers: Sequence[
     found = {key: runs for key, runs in found.items() if key[:2] in done}
     names = [peer.name for peer in peers if any(key[2] == peer.name for key in found)]
     lines = [line for costs in TITLES for line in _costs(found, [d for d, c in streams if c == costs], costs, names)]
-    lines += _speed(found, list(dict.fromkeys(data for data, _ in streams)), names)
-    lines += _settings(found)
+    lines = [*_in_short(found, [data for data, costs in streams if costs == "uniform"]), *lines, *_all(found)]
     RESULT.write_text("# Peers\n\n" + "\n".join(line for line in lines if line != MARKER) + "\n")
     head, mark, rest = PAGE.read_text().partition("<!-- peers -->\n")
     _, end, tail = rest.partition("<!-- end of peers -->")
@@ -67,29 +68,37 @@ def _cost(runs: list[Record], lowest: bool) -> str:
     return f"{mean}{error} ({np.mean([run['asked'] for run in runs]):.0f})"
 
 
-def _speed(found: dict[tuple[str, str, str], list[Record]], data: list[str], names: list[str]) -> list[str]:
-    """Observations a second, with every error at 1."""
-    lines = ["## Observations a second", "", *_head(["stream", *names])]
-    for one in data:
-        runs = [found.get((one, "uniform", name), []) for name in names]
-        if any(runs):
-            lines.append(f"| {one} | " + " | ".join(_rate(some) for some in runs) + " |")
+def _in_short(found: dict[tuple[str, str, str], list[Record]], data: list[str]) -> list[str]:
+    """With every error at 1: Sparing beside the other library that costs least on that stream; the lower is bold."""
+    others = [name for name in dict.fromkeys(key[2] for key in found) if name not in OWN]
+    means = {key: float(np.mean([run["cost"] for run in runs])) for key, runs in found.items()}
+    best = {one: [means[one, "uniform", name] for name in others if (one, "uniform", name) in means] for one in data}
+    shown = [one for one in data if best[one] and (one, "uniform", OWN[-1]) in means]
+    if not shown:
+        return []
+    costs = [(means[one, "uniform", OWN[-1]], min(best[one])) for one in shown]
+    lines = ["## In short", "", "Mean total cost where every error costs 1.", "", *_head(["", *shown])]
+    for place, name in enumerate(("Sparing", "the best of the other libraries")):
+        cells = [f"**{pair[place]:.0f}**" if pair[place] == min(pair) else f"{pair[place]:.0f}" for pair in costs]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return [*lines, ""]
+
+
+def _all(found: dict[tuple[str, str, str], list[Record]]) -> list[str]:
+    """A line for each peer on each stream: cost, questions, speed, and the setting that was chosen."""
+    names = ["stream", "costs", "peer", "seeds", "total cost", "questions", "observations a second", "setting"]
+    lines = ["## All of it", "", *_head(names)]
+    for (data, costs, name), runs in found.items():
+        cost, questions = _cost(runs, lowest=False).removesuffix(")").split(" (")
+        settings = ", ".join(f"{key} {value}" for key, value in runs[0]["settings"].items() if name not in OWN)
+        cells = [data, costs, name, len(runs), cost, questions, _rate(runs), settings or "-"]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return lines
 
 
 def _rate(runs: list[Record]) -> str:
     seconds = sum(run["seconds"] for run in runs)
     return f"{sum(run['rounds'] for run in runs) / seconds:,.0f}" if seconds else "-"
-
-
-def _settings(found: dict[tuple[str, str, str], list[Record]]) -> list[str]:
-    """What each peer was reported with."""
-    lines = ["## Settings that were chosen", "", *_head(["stream", "costs", "peer", "setting"])]
-    for (data, costs, name), runs in found.items():
-        if runs[0]["settings"].keys() - {"preprocessing"}:
-            settings = ", ".join(f"{key} {value}" for key, value in runs[0]["settings"].items())
-            lines.append(f"| {data} | {costs} | {name} | {settings} |")
-    return lines
 
 
 def _head(names: list[str]) -> list[str]:
