@@ -336,14 +336,14 @@ class PurchaseRule:
         if label > net:
             return True, Why(ANNOUNCED, numbers)
         usual = offer.price - worth.risk
-        asks = 0 < (max(usual, net) if self.choosy else usual) < average and label >= self._least(average, offer.known)
-        if self.selection and asks and not offer.waiting:
+        pays = 0 < (max(usual, net) if self.choosy else usual) < average
+        if self.selection and pays and label >= self._least_share(offer.known) * average and not offer.waiting:
             return True, Why("an average label is worth {average:.2f}, more than it costs", numbers)
         return self._checks(offer, numbers)
 
-    def _least(self, average: Any, known: int) -> Any:
-        """What a label is worth at the least to be asked for because an average one is worth its price."""
-        return 0.0 * average if self.indiscriminate is None or known < self.indiscriminate else LEAST_WORTH * average
+    def _least_share(self, known: int) -> float:
+        """Of an average label, what one is worth at the least to be asked for because that one is worth its price."""
+        return 0.0 if self.indiscriminate is None or known < self.indiscriminate else LEAST_WORTH
 
     def asked_first(self, start: int, known: int) -> Why:
         """Why a question is asked whatever the model says; beyond the usual number, because there is still none."""
@@ -370,7 +370,7 @@ class PurchaseRule:
         if self.selection and not offers.waiting:
             usual = offers.price - worth.risk
             usual = np.maximum(usual, net) if self.choosy else usual
-            asks |= (usual > 0) & (usual < average) & (label >= self._least(average, offers.known))
+            asks |= (usual > 0) & (usual < average) & (label >= self._least_share(offers.known) * average)
         numbers = {"worth": label, "net": net, "risk": offers.risk, "price": offers.price, "average": average}
         return numbers, first_true(asks)
 

@@ -20,7 +20,7 @@ TOLD_DISCOUNT = 0.3
 TOLD_EMBEDDED_DISCOUNT = 0.9
 """The same on embeddings, where the risk of announcing is not overrated (`sharpness`), ..."""
 MANY_TOLD_EMBEDDED_DISCOUNT = 0.4
-"""... and with more than `MANY` classes, where labels are the more worth the more of them are chosen, not all, ..."""
+"""... the same with more than `MANY` classes: with more, far too many were bought at the start, ..."""
 EMBEDDED_DISCOUNT = 0.3
 """... and where their number was not told: as a stream grows, fewer rounds are to come than there have been, ..."""
 EMBEDDED_FURTHER = 5500
