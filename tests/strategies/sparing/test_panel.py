@@ -12,7 +12,7 @@ import sparingly as sp
 from sparingly.strategies.sparing.consulting.answer_model import AnswerModel
 from sparingly.strategies.sparing.consulting.panel import Panel
 from sparingly.strategies.sparing.consulting.reliability import Reliability
-from sparingly.strategies.sparing.kernel import KernelMembers
+from sparingly.strategies.sparing.models.kernel import KernelMembers
 from sparingly.strategies.sparing.open_questions import OpenQuestion
 from sparingly.strategies.sparing.purchase import Offer, PurchaseRule
 from sparingly.strategies.sparing.worth import Worth
