@@ -32,7 +32,7 @@ def test_its_regret_grows_ever_more_slowly(game):
 @pytest.mark.parametrize("prices", [(1.0, 0.2), (1.0, 0.7)])
 def test_of_two_experts_who_know_the_same_the_cheaper_one_is_asked(strategy, prices):
     game = sp.label_efficient(2, experts=list(prices))
-    stream = easy_stream(game, 4, 150, seed=1)
+    stream = easy_stream(game, 4, 300, seed=1)
     player = sp.strategies()[strategy](game, 4, seed=0)
     actions = [r.action for r in sp.play(player, game, zip(stream.X, stream.outcomes, strict=True))]
     assert actions.count(2) == 1, "every action is played once at the start"
