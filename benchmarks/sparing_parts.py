@@ -20,10 +20,10 @@ import torch
 import sparingly as sp
 from sparingly.experiments.datasets import load
 from sparingly.experiments.streams import stream
-from sparingly.strategies.sparing.ensemble import MLPEnsemble
-from sparingly.strategies.sparing.kernel import KernelMembers
 from sparingly.strategies.sparing.knowledge import Knowledge
-from sparingly.strategies.sparing.trees import TreeMembers
+from sparingly.strategies.sparing.models.ensemble import MLPEnsemble
+from sparingly.strategies.sparing.models.kernel import KernelMembers
+from sparingly.strategies.sparing.models.trees import TreeMembers
 
 SEED = 1005
 """Not one that is reported."""

@@ -14,7 +14,7 @@ from sparingly.learning.block_networks import BlockNet
 from sparingly.learning.fast_gradients import StackedGradients, fast_gradients
 from sparingly.learning.networks import MLP
 from sparingly.learning.training import OBJECTIVES, Adam, Autograd, Trainable, Training, descend
-from sparingly.strategies.sparing.ensemble import BATCH, EnsembleGradients, MLPEnsemble
+from sparingly.strategies.sparing.models.ensemble import BATCH, EnsembleGradients, MLPEnsemble
 
 ROWS = 640
 EPOCHS = 5

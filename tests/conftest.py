@@ -5,11 +5,15 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+T = TypeVar("T")
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -22,19 +26,36 @@ def pytest_configure() -> None:
 
 LONG = (
     *("test_documentation.py", "test_many_runs.py", "test_crash.py", "test_service_openapi.py", "test_chaos.py"),
-    *(
-        "test_service_crash.py",
-        "test_service_promises.py",
-        "test_first_hour.py",
-        "test_packaging.py",
-        "test_tickets.py",
-    ),
+    *("test_service_crash.py", "test_service_promises.py", "test_first_hour.py", "test_tickets.py"),
 )
 """Files whose tests take long, and so come first: at the end, one process would be left to finish them alone."""
 
 
+def dealt(long: list[T], others: list[T], workers: int) -> list[T]:
+    """The order in which each of the processes begins with its share of the long ones.
+
+    `--dist worksteal` cuts the list into as many parts as there are processes, and an idle one takes over the end of
+    another's: were the long ones together, one process would have them all, and nobody to take them over.
+
+    >>> "".join(dealt(list("ABCDE"), list("opqrstuvwxyz"), workers=3))
+    'ADopqBErstuCvwxyz'
+    >>> dealt([1, 2, 3], [], workers=2)
+    [1, 3, 2]
+    """
+    left, order = len(long) + len(others), list[T]()
+    rest = iter(others)
+    for worker in range(workers):
+        size = left // (workers - worker)
+        mine = long[worker::workers]
+        order += [*mine, *islice(rest, max(0, size - len(mine)))]
+        left -= size
+    return [*order, *rest]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.name not in LONG)
+    long = [item for item in items if item.path.name in LONG]
+    others = [item for item in items if item.path.name not in LONG]
+    items[:] = dealt(long, others, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
     folder = os.environ.get("SPARINGLY_DATA")
     if folder and Path(folder).is_dir():
         return

@@ -45,9 +45,9 @@ def test_a_peer_learns_from_what_it_asks_and_from_nothing_else(peer: Peer, setti
 @pytest.mark.parametrize("strategy", ["Split", "VariableUncertainty", "StreamProbabilisticAL"])
 def test_blocks_of_observations_change_no_decision_of_scikit_activeml(strategy: str, monkeypatch) -> None:
     played = []
-    for block in (1, 100):
+    for block in (1, 60):
         monkeypatch.setattr(skactiveml, "BLOCK", block)
-        one, _ = trial()
+        one, _ = trial(150)
         skactiveml.PEER.play(one, strategy=strategy, model="logistic", budget=0.1)
         played.append((one.expert.asked.tolist(), one.announced.tolist()))
     assert played[0] == played[1]

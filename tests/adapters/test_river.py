@@ -261,7 +261,7 @@ def test_any_river_classifier_is_the_model_inside(classifier):
 
 def test_a_strategy_with_a_river_tree_inside_keeps_the_contract():
     def make(game, n_features, *, seed=0):
-        ensemble_ = RiverEnsemble(tree.HoeffdingTreeClassifier(leaf_prediction="mc"), game.n_outcomes)
+        ensemble_ = RiverEnsemble(tree.HoeffdingTreeClassifier(leaf_prediction="mc"), game.n_outcomes, members=2)
         return sp.Sparing(game, n_features, network=ensemble_, seed=seed)
 
     sp.strategies.check(make, short=True)

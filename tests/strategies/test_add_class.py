@@ -9,7 +9,7 @@ from torch import nn
 
 import sparingly as sp
 from sparingly.learning.networks import build
-from sparingly.strategies.sparing.ensemble import ModuleEnsemble
+from sparingly.strategies.sparing.models.ensemble import ModuleEnsemble
 from tests.strategies.conformance.toy import Grows
 
 CENTRES = np.eye(4)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sparingly.strategies.sparing.ensemble import Ensemble
+from sparingly.strategies.sparing.models.ensemble import Ensemble
 
 try:
     from river import base

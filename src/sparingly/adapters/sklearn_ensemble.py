@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sparingly.strategies.sparing.ensemble import Ensemble
+from sparingly.strategies.sparing.models.ensemble import Ensemble
 
 try:
     from sklearn.base import clone

@@ -13,7 +13,7 @@ from sparingly.games import Game, label_efficient
 from sparingly.games.costs import check_prices, read_costs
 from sparingly.games.matrices import check_class
 from sparingly.strategies import Sparing, registered
-from sparingly.strategies.sparing.ensemble import Ensemble
+from sparingly.strategies.sparing.models.ensemble import Ensemble
 from sparingly.strategies.strategy import Strategy
 
 StrategyOrName = str | Callable[..., Strategy]

@@ -87,7 +87,7 @@ def learn_columns(
     text: Sequence[str] = (),
     category: Sequence[str] = (),
 ) -> RowSchema:
-    """The same for a table that is given column by column."""
+    """The schema of a table that is given column by column; the arguments are those of `learn_schema`."""
     if not columns:
         raise EncodingError("a row must have at least one field")
     for name in (*text, *category):

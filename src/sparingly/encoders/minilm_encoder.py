@@ -126,7 +126,7 @@ class _Network(nn.Module):
         self.norm = _pair(weights, "embeddings.LayerNorm")
 
     def forward(self, tokens: list[int], counts: list[int], lengths: list[int]) -> Tensor:
-        """Texts of equal length follow each other: there are so many, of so many tokens."""
+        """The vectors of texts, `[text, feature]`; the k-th group is `counts[k]` texts of `lengths[k]` tokens each."""
         sizes = [count * length for count, length in zip(counts, lengths)]  # noqa: B905
         x = self.words[torch.tensor(tokens)]
         for part, count, length in zip(x.split_with_sizes(sizes), counts, lengths):  # noqa: B905
@@ -154,7 +154,7 @@ class _Layer(nn.Module):
         self.second_norm = _pair(weights, prefix + "output.LayerNorm")
 
     def forward(self, x: Tensor, sizes: list[int], counts: list[int]) -> Tensor:
-        """Groups of so many tokens are so many texts of equal length; tokens attend to those of their text only."""
+        """The k-th group is `counts[k]` texts of equal length, `sizes[k]` tokens in all; a text attends to itself."""
         groups = zip(self.attend(x).split_with_sizes(sizes), counts)  # noqa: B905
         attended = self.attended(torch.cat([_attention(part, count) for part, count in groups]))
         x = _normalised(attended.add_(x), self.first_norm)

@@ -84,7 +84,7 @@ class RowSchema:
         return self.encode_columns(self.transposed(rows), encoder)
 
     def encode_columns(self, columns: Mapping[str, Sequence[Any]], encoder: TextEncoder | None = None) -> Matrix:
-        """The same for a table that is given column by column."""
+        """Rows as `[rows, width]`, of a table that is given column by column."""
         if self.encoder is not None:
             if encoder is None:
                 raise EncodingError(f"the texts are encoded by {described(self.encoder)}: give this encoder")

@@ -110,7 +110,7 @@ def named_columns(given: tuple[str, ...], frame: Any) -> tuple[str, ...]:
 
 
 def key_notes(features: Any) -> list[str]:
-    """A whole number that counts the rows tells nothing about the next one."""
+    """Notes on columns that look like keys, whole numbers that only grow: they tell nothing about a row's class."""
     import pandas as pd
 
     keys = [

@@ -166,12 +166,12 @@ class Game:
 
     @property
     def n_actions(self) -> int:
-        """N."""
+        """N, the number of actions."""
         return len(self._actions)
 
     @property
     def n_outcomes(self) -> int:
-        """M."""
+        """M, the number of outcomes."""
         return len(self._outcomes)
 
     def symbols(self, action: int) -> tuple[Symbol, ...]:

@@ -169,7 +169,7 @@ class Geometry:
         return weights
 
     def _weights_alone(self, errors: Matrix) -> NDArray[np.float64]:
-        """The same where every pair of classes is observed by the cheapest actions that show both of them."""
+        """`weights` where every pair of classes is observed by the cheapest actions that show both of them."""
         weights, left = np.zeros(self.game.n_actions), ~np.eye(self.game.n_outcomes, dtype=bool)
         for price in sorted({self._prices[a] for a in self.informative}):
             equals = [a for a in self.informative if self._prices[a] == price]

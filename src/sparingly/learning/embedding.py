@@ -190,7 +190,7 @@ def _repeated(last: _Pieces, bias: _Pieces, n_blocks: int) -> np.ndarray[Any, An
 
 
 class ModuleEmbedding(Embedding):
-    """The same for any module, by per-sample gradients; `rows` observations at a time.
+    """The embedding by any module, from per-sample gradients; `rows` observations at a time.
 
     The hidden output is that of the first fully connected layer, rectified; a module without one adds nothing there.
     The last layer, for the paper's kind, is the last module that has a weight.

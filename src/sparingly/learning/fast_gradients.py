@@ -229,7 +229,7 @@ class StackedGradients:
         return len(self._views)
 
     def differentiate(self, batch: Tensor) -> Tensor:
-        """The values are those of each network."""
+        """Set the gradients of all networks on a batch; the value of each network's objective, `[network]`."""
         x, y = self._inputs[batch], self._targets[batch]
         w1, b1, w2, b2 = self._flat.views
         hidden = torch.baddbmm(b1[:, None], x, w1.mT).relu_()

@@ -56,7 +56,7 @@ class Forecast:
         return mean, low, high
 
     def while_asking(self, questions: float, rounds: float) -> tuple[float, float, float]:
-        """The same for questions that are spread over so many rounds, in these rounds alone."""
+        """What questions that are spread over so many rounds save in these rounds alone, and a 95 % interval."""
         steps = [self.saving(questions * (step + 0.5) / 20) for step in range(20)]
         mean, low, high = (sum(one) / 20 * rounds + questions * self.risk for one in zip(*steps, strict=True))
         return mean, low, high

@@ -138,7 +138,10 @@ class Strategy(abc.ABC):
         """The action, the prediction and the reason for one row, at round `self.clock` (counted from 0)."""
 
     def _choose_again(self, assessment: Assessment, row: int, heard: Heard) -> tuple[int, int, Why]:
-        """The same once answers were heard, or did not come; whoever takes every answer for the truth announces."""
+        """The action, the prediction and the reason once answers were heard, or did not come.
+
+        By default the likeliest class is announced, as by a strategy that takes every answer for the truth.
+        """
         likeliest = int(self._scores(assessment.X[row : row + 1])[0].argmax())
         return likeliest, likeliest, Why("no answer came")
 
@@ -444,7 +447,7 @@ class Strategy(abc.ABC):
         return torch.where(none, held.softmax(1), held / total).numpy()
 
     def _probabilities(self, assessment: Assessment) -> Tensor:
-        """The same as far as they need not be computed anew; `_scores` by default."""
+        """The scores of an assessed block, from what was computed for it where that is enough; `_scores` by default."""
         return self._scores(assessment.X)
 
     def state_dict(self) -> dict[str, Any]:

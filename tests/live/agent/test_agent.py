@@ -31,7 +31,7 @@ def test_every_strategy_serves_and_continues_bit_for_bit(make: Make, path: Path,
         settings["query_cost"] = 0.3
     whole = make(path=path.with_name("whole.db"), **settings)
     agent = make(**settings)
-    for i, x in enumerate(stream(30)):
+    for i, x in enumerate(stream(20)):
         if i % 10 == 5:
             agent = sp.Agent.open(path)
         tickets = whole.observe(x), agent.observe(x)

@@ -47,7 +47,7 @@ def test_a_day_is_paced_and_the_next_one_begins_anew(make: Make, clock: Clock) -
     assert 1 <= len(first_hour) <= 12
     for _ in range(23):
         clock.now += 3600
-        asked(agent, stream(20))
+        asked(agent, stream(20), 20)
     assert 22 <= agent.stats().questions <= 24
     clock.now += 86400
     assert agent.observe([0, 0, 0]).asks

@@ -87,21 +87,21 @@ def test_logistic_estimates_are_those_of_scikit_learn():
     "game", [sp.label_efficient(2), sp.bandit(2), sp.apple_tasting()], ids=["hard", "bandit", "easy"]
 )
 def test_eps_1_is_cbp_side_move_for_move(game, link):
-    X, y = noisy_stream(150)
+    X, y = noisy_stream(90)
     one, other = CBPside(game, 3, link=link), RandCBPside(game, 3, link=link, eps=1.0, seed=7)
     assert played(one, X, y) == played(other, X, y)
 
 
 @pytest.mark.parametrize("link", ["linear", "logistic"])
 def test_it_learns_and_asks_at_the_rate(link):
-    game, (X, y) = sp.label_efficient(2), noisy_stream(2000, d=2)
+    game, (X, y) = sp.label_efficient(2), noisy_stream(1200, d=2)
     strategy = RandCBPside(game, 2, link=link, seed=0)
     moves = played(strategy, X, y)
-    late = np.array([move[1] for move in moves[1500:]])
-    best = (X[1500:, 0] > 0).astype(int)
+    late = np.array([move[1] for move in moves[900:]])
+    best = (X[900:, 0] > 0).astype(int)
     assert (late == best).mean() > 0.85
     cost = np.array([move[2] for move in moves])
-    assert cost[1500:].mean() < 0.75 * cost[:300].mean()
+    assert cost[900:].mean() < 0.75 * cost[:200].mean()
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

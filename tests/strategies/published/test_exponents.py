@@ -23,7 +23,7 @@ def moves(strategy, outcomes):
 def test_cbp_in_many_runs_is_cbp(name):
     game = GAMES[name][0]
     p = np.array([0.2, 0.47, 0.5, 0.53, 0.9])
-    outcomes = np.random.default_rng(0).random((800, len(p))) < p
+    outcomes = np.random.default_rng(0).random((400, len(p))) < p
     runs = ManyRuns(game, None, p, np.random.default_rng(1))
     together = []
     for t, now in enumerate(outcomes, start=1):
@@ -37,7 +37,7 @@ def test_cbp_in_many_runs_is_cbp(name):
 @pytest.mark.parametrize("p", [0.3, 0.48, 0.6])
 def test_rand_cbp_in_many_runs_is_rand_cbp(name, p):
     game, draws = GAMES[name][0], STRATEGIES["RandCBP"]
-    outcomes = np.random.default_rng(0).random(800) < p
+    outcomes = np.random.default_rng(0).random(400) < p
     rng = np.random.default_rng(5)
     for t in range(1, game.n_actions + 1):
         draws.shares(math.sqrt(ALPHA * math.log(t)), 1, rng)

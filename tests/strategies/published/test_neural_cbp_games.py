@@ -44,7 +44,7 @@ def test_a_cheap_coarse_question_is_asked_where_it_is_enough():
     game = sp.label_efficient(3, experts=[1.0], questions=[[(0,), (1, 2)]], question_costs=[0.3])
     actions = []
     for seed in range(5):
-        stream = easy_stream(game, 4, 400, seed=1 + seed)
+        stream = easy_stream(game, 4, 250, seed=1 + seed)
         strategy = sp.NeuralCBP(game, 4, seed=seed)
         actions += [r.action for r in sp.play(strategy, game, zip(stream.X, stream.outcomes, strict=True))]
     assert actions.count(4) > actions.count(3) > 5

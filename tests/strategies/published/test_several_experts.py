@@ -43,8 +43,8 @@ def test_a_committee_asks_within_its_budget():
 
 
 def test_the_dial_at_one_asks_always_and_at_zero_only_until_it_has_learned():
-    assert len(calls(played("confidence_dial", threshold=1.0)[0])) == 400
-    assert len(calls(played("confidence_dial", threshold=0.0)[0])) == 20
+    assert len(calls(played("confidence_dial", n=100, threshold=1.0)[0])) == 100
+    assert len(calls(played("confidence_dial", n=100, threshold=0.0)[0])) == 20
     with pytest.raises(ValueError, match="threshold is 2"):
         played("confidence_dial", threshold=2)
     with pytest.raises(ValueError, match="expert is 'claude': the experts are gpt, human"):

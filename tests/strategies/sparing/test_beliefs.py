@@ -8,8 +8,8 @@ import torch
 
 import sparingly as sp
 from sparingly.strategies.sparing.beliefs import SHARES, Beliefs, share_of
-from sparingly.strategies.sparing.kernel import KernelMembers, _blind_weights
-from sparingly.strategies.sparing.knowledge import Bought
+from sparingly.strategies.sparing.models.kernel import KernelMembers, _blind_weights
+from sparingly.strategies.sparing.training_data import Bought
 
 
 def labelled(n, *, seed=0, n_features=4, noise=0.0):

@@ -22,13 +22,13 @@ def stream():
     """Embeddings around a direction a class, and names near these directions."""
     rng = np.random.default_rng(7)
     centres = rng.normal(size=(CLASSES, WIDTH))
-    y = rng.integers(CLASSES, size=700)
+    y = rng.integers(CLASSES, size=450)
     X = unit(centres[y] + 1.2 * rng.normal(size=(len(y), WIDTH)) + 2.0)
     names = unit(centres + 0.8 * rng.normal(size=centres.shape) - 1.0)
     return X, y, names
 
 
-def played(stream, names, rounds=700, seed=3):
+def played(stream, names, rounds=450, seed=3):
     X, y, _ = stream
     game = sp.label_efficient(CLASSES)
     strategy = sp.Sparing(game, WIDTH, class_vectors=names, seed=seed)
@@ -53,16 +53,16 @@ def test_a_state_with_names_goes_on_to_the_bit(stream, named):
     assert strategy.knowledge.beliefs._names.share > 0.1
     other = sp.Sparing(game, WIDTH, class_vectors=names, seed=3).load_state_dict(strategy.state_dict())
     np.testing.assert_array_equal(strategy.scores(X), other.scores(X))
-    later = [list(sp.play(one, game, zip(X[100:300], y[100:300].tolist(), strict=True))) for one in (strategy, other)]
+    later = [list(sp.play(one, game, zip(X[100:200], y[100:200].tolist(), strict=True))) for one in (strategy, other)]
     assert [one.action for one in later[0]] == [one.action for one in later[1]]
 
 
 def test_a_state_without_names_is_taken_over_by_a_strategy_with_names(stream):
     X, y, names = stream
-    game, before = sp.label_efficient(CLASSES), played(stream, None, rounds=300)[0]
+    game, before = sp.label_efficient(CLASSES), played(stream, None, rounds=150)[0]
     after = sp.Sparing(game, WIDTH, class_vectors=names, seed=3).load_state_dict(before.state_dict())
     np.testing.assert_allclose(after.scores(X[:20]), before.scores(X[:20]), atol=1e-6)
-    assert len(list(sp.play(after, game, zip(X[300:], y[300:].tolist(), strict=True)))) == 400
+    assert len(list(sp.play(after, game, zip(X[150:250], y[150:250].tolist(), strict=True)))) == 100
 
 
 def test_a_class_that_is_added_has_a_name_too():
@@ -117,7 +117,7 @@ def test_beside_experts_who_may_be_wrong_names_change_nothing(stream):
         (x, c, {"model": (c + (t % 4 == 0)) % CLASSES}) for t, (x, c) in enumerate(zip(X, y.tolist(), strict=True))
     ]
     with_names, without = (
-        [one.action for one in sp.play(sp.Sparing(game, WIDTH, class_vectors=one, seed=3), game, items[:120])]
+        [one.action for one in sp.play(sp.Sparing(game, WIDTH, class_vectors=one, seed=3), game, items[:80])]
         for one in (names, None)
     )
     assert with_names == without

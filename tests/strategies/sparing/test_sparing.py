@@ -73,17 +73,17 @@ def test_every_question_says_what_the_label_is_worth(run):
 
 def test_noise_is_not_worth_asking_about():
     """Where answers cure nothing, gamma is small and questions are few, although the model is never sure."""
-    X, _ = blobs(1500)
-    y = np.random.default_rng(1).integers(2, size=1500)
+    X, _ = blobs(900)
+    y = np.random.default_rng(1).integers(2, size=900)
     strategy = Sparing(sp.label_efficient(2), 4, seed=0)
     rounds = play(strategy, X, y)
-    assert sum(one.action == 2 for one in rounds[500:]) < 250
+    assert sum(one.action == 2 for one in rounds[300:]) < 150
 
 
 def test_the_costs_decide_what_is_announced():
     """With p about one half, the announcement whose mistakes are cheap is made."""
-    X, _ = blobs(300)
-    y = np.random.default_rng(1).integers(2, size=300)
+    X, _ = blobs(200)
+    y = np.random.default_rng(1).integers(2, size=200)
     for costs, cheap in (([[0, 1], [0.2, 0]], 1), ([[0, 0.2], [1, 0]], 0)):
         strategy = Sparing(sp.label_efficient(costs=np.array(costs)), 4, seed=0)
         play(strategy, X, y)
@@ -92,8 +92,8 @@ def test_the_costs_decide_what_is_announced():
 
 
 def test_a_question_cheaper_than_the_mistake_is_asked_whatever_it_teaches():
-    X, _ = blobs(300)
-    y = np.random.default_rng(1).integers(2, size=300)
+    X, _ = blobs(150)
+    y = np.random.default_rng(1).integers(2, size=150)
     strategy = Sparing(sp.label_efficient(2, query_cost=0.1), 4, seed=0)
     rounds = play(strategy, X, y)
     assert np.mean([one.action == 2 for one in rounds]) > 0.95
@@ -108,7 +108,7 @@ def test_where_most_are_worth_asking_about_the_sure_ones_are_not():
 
 
 def test_a_dearer_question_is_asked_less():
-    X, y = blobs(400, noise=0.1)
+    X, y = blobs(250, noise=0.1)
     asked = []
     for price in (0.3, 1.0, 3.0):
         strategy = Sparing(sp.label_efficient(2, query_cost=price), 4, seed=0)
@@ -130,10 +130,10 @@ def test_a_horizon_that_is_told_says_how_much_a_label_is_worth():
 
 
 def test_a_short_stream_that_is_told_costs_fewer_questions():
-    X, y = blobs(400, noise=0.2)
+    X, y = blobs(250, noise=0.2)
     asked = [
         sum(one.action == 2 for one in play(Sparing(sp.label_efficient(2), 4, horizon=horizon, seed=0), X, y))
-        for horizon in (400, 20_000)
+        for horizon in (250, 20_000)
     ]
     assert asked[0] < 0.7 * asked[1]
 
@@ -195,7 +195,7 @@ def test_a_horizon_is_a_positive_number(horizon):
 
 @functools.cache
 def _asked_without_labels(known: int) -> int:
-    X, y = blobs(1300, noise=0.1)
+    X, y = blobs(800, noise=0.1)
     strategy = Sparing(sp.label_efficient(2, query_cost=0.5), 4, seed=0)
     return sum(one.action == 2 for one in play(strategy, X[known:], y[known:]))
 
@@ -203,8 +203,8 @@ def _asked_without_labels(known: int) -> int:
 @pytest.mark.parametrize("how", ["teach", "learn_many", "learn"])
 def test_labels_that_are_there_already_save_questions(how):
     """However they come, before the first round: few trainings, and far fewer questions than without them."""
-    X, y = blobs(1300, noise=0.1)
-    known, game = 300, sp.label_efficient(2, query_cost=0.5)
+    X, y = blobs(800, noise=0.1)
+    known, game = 250, sp.label_efficient(2, query_cost=0.5)
     strategy = Sparing(game, 4, seed=0)
     if how == "teach":
         strategy.teach(X[:known], y[:known])
@@ -248,7 +248,7 @@ def test_open_questions_count_as_if_bought():
 
 def test_late_answers_cost_little_more():
     """Answers 100 rounds late: it asks meanwhile instead of guessing, and nothing is announced without a model."""
-    X, y = blobs(1000, noise=0.05)
+    X, y = blobs(500, noise=0.05)
     rounds = play(Sparing(sp.label_efficient(2), 4, seed=0), X, y, delay=100)
     assert not any(str(one.why).startswith("guess:") for one in rounds)
     at_once = play(Sparing(sp.label_efficient(2), 4, seed=0), X, y)
@@ -269,7 +269,7 @@ def test_the_start_has_its_price():
 
 def test_blocks_are_decided_as_single_rounds_are_with_many_classes():
     """Seven classes, whose products are narrow: the same decisions and the same numbers, answers at once or late."""
-    X, _ = blobs(200)
+    X, _ = blobs(120)
     y = np.digitize(X[:, 0], [-1, -0.6, -0.2, 0.2, 0.6, 1])
     for delay in (0, 30):
         runs = [
@@ -337,12 +337,12 @@ def test_questions_that_are_never_answered_are_given_up():
 
 
 def test_late_answers_are_learned_from():
-    X, y = blobs(800)
+    X, y = blobs(400)
     strategy = Sparing(sp.label_efficient(2), 4, seed=0)
     rounds = play(strategy, X, y, delay=40)
     assert strategy.n_labels == sum(one.action == 2 for one in rounds)
     assert not len(strategy.questions)
-    assert np.mean([one.prediction == one.outcome for one in rounds[400:]]) > 0.9
+    assert np.mean([one.prediction == one.outcome for one in rounds[200:]]) > 0.9
 
 
 def test_a_change_is_noticed_and_the_past_forgotten():
@@ -475,20 +475,20 @@ def test_other_games_are_refused(game):
 
 
 def test_a_saved_state_continues_bit_for_bit():
-    X, y = blobs(600, noise=0.1)
+    X, y = blobs(300, noise=0.1)
     one = Sparing(sp.label_efficient(2), 4, seed=5)
-    play(one, X[:300], y[:300])
+    play(one, X[:150], y[:150])
     one.decide(one.assess(X[:1]), 0)
     other = Sparing(sp.label_efficient(2), 4, seed=0).load_state_dict(
         state_files.load(state_files.dump(one.state_dict()))
     )
-    assert [r.action for r in play(one, X[300:], y[300:])] == [r.action for r in play(other, X[300:], y[300:])]
+    assert [r.action for r in play(one, X[150:], y[150:])] == [r.action for r in play(other, X[150:], y[150:])]
     assert np.array_equal(one.scores(X), other.scores(X))
 
 
 def test_units_do_not_matter():
     """The same stream in other units, column by column, costs much the same."""
-    X, y = blobs(800, noise=0.05)
+    X, y = blobs(400, noise=0.05)
     units = np.array([1e3, 1e-3, 255.0, 1.0], dtype=np.float32)
     costs = []
     for rows in (X, X * units + 7):
@@ -497,7 +497,7 @@ def test_units_do_not_matter():
 
 
 def test_any_module_serves():
-    X, y = blobs(120)
+    X, y = blobs(80)
     strategy = Sparing(sp.label_efficient(2), 4, network=lambda shape, n: torch.nn.Linear(shape[0], n), seed=0)
     play(strategy, X, y)
     assert np.mean(strategy.scores(X).argmax(1) == y) > 0.85

@@ -6,7 +6,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from sparingly.learning import state_files
 from sparingly.strategies.sparing.beliefs import Beliefs
-from sparingly.strategies.sparing.trees import TREES, TreeMembers, grow_checked, grow_compiled
+from sparingly.strategies.sparing.models.trees import TREES, TreeMembers, grow_checked, grow_compiled
 
 
 def checkers(n, *, seed=0):

@@ -68,7 +68,7 @@ class Counts:
 
     @property
     def third_quartile(self) -> float:
-        """Of the false positives."""
+        """The third quartile of the false positives."""
         return float(np.percentile(self.samples["FP"], 75))
 
     @property

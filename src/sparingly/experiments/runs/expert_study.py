@@ -11,7 +11,7 @@ NAME = "experts"
 SYNTHETIC = ("gpt:0.01:accuracy=0.8", "junior:0.05:accuracy=0.9,weak_region=0.3,there=0.4")
 """Beside the human, on data sets without recorded answers."""
 THRESHOLDS = (0.5, 0.7, 0.9)
-"""Of the confidence dial."""
+"""The thresholds at which the confidence dial is played."""
 _ENSEMBLE: dict[str, Option] = {"learner": "ensemble"}
 
 PLAYERS = (

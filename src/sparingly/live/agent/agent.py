@@ -404,7 +404,7 @@ class Agent:
         return self._runtime.queries.pending(limit)
 
     def waiting(self, limit: int | None = None) -> list[Waiting]:
-        """The same, with who has them now."""
+        """The open questions, oldest first, each with the expert who has it now."""
         return self._runtime.queries.waiting(limit)
 
     def count_open(self) -> int:

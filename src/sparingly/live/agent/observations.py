@@ -199,7 +199,7 @@ def ticket_of(row: Any, classes: Sequence[Label]) -> Ticket:
 
 
 def new_ticket(row: Mapping[str, Any], classes: Sequence[Label], shares: Sequence[float]) -> Ticket:
-    """The same from a row as it is made and its probabilities, without reading back what was written."""
+    """The ticket of a new row and its probabilities, without reading back what was written."""
     why, asked = Reason(row["why"]), tuple(json.loads(row["asked"])) if row["asked"] else ()
     why.numbers = row["numbers"]
     details = {"why": why, "probabilities": dict(zip(classes, shares, strict=False)), "numbers": row["numbers"]}

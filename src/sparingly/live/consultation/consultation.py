@@ -39,6 +39,9 @@ RETRY_SECONDS = 1.0
 class CallRate:
     """At most so many calls a minute: a token bucket that holds those of ten seconds, one at least.
 
+    The service's `TokenBuckets` keep one for each caller, and refuse a call that finds too little in it; here there is
+    one bucket, from which as many of the waiting calls are taken as it holds.
+
     >>> rate = CallRate(60.0, now=0.0)
     >>> rate.take(20, now=0.0), rate.take(20, now=2.0), rate.wait(now=2.0)
     (10, 2, 1.0)

@@ -27,7 +27,7 @@ from sparingly.live.model.onnx_graph import (
     add_tree_members,
 )
 from sparingly.strategies.families.classifier_strategy import ClassifierStrategy
-from sparingly.strategies.sparing.ensemble import MLPEnsemble, ModuleEnsemble
+from sparingly.strategies.sparing.models.ensemble import MLPEnsemble, ModuleEnsemble
 from sparingly.strategies.sparing.sparing import Sparing
 from sparingly.strategies.strategy import Strategy
 

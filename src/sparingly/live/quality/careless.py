@@ -44,7 +44,7 @@ def evidence(right: int, wrong: int, below: float) -> float:
 
 
 def model_evidence(held: NDArray[np.float64], others: NDArray[np.float64], n_classes: int, below: float) -> float:
-    """The same from how likely the model held, before the answer, what a person said, `[answer]`.
+    """Evidence that someone is careless, from how likely the model held what they said before they said it, `[answer]`.
 
     Someone who is right with probability a, and else names any class, says it with probability a p + (1 - a) / K. The
     model may be wrong itself, most of all on the questions that people are asked: how much of p is given to chance is

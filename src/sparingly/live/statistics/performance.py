@@ -51,7 +51,7 @@ def _bill(groups: Iterable[TicketGroup], game: Game, called: Mapping[str, float]
 
 
 def over_time(ticket_counts: TicketCounts, game: Game, points: int = 50) -> list[Statistics]:
-    """The same after each of so many parts of its life: everything up to there, and the accuracy of that part."""
+    """Statistics after each of so many parts of an agent's life: of all up to there, the accuracy of that part."""
     parts = ticket_counts.parts(points)
     rate = _drawn_share(group for part in parts for group in part)
     so_far: list[TicketGroup] = []

@@ -36,13 +36,13 @@ class TicketGroup(NamedTuple):
     chance: str
     number: int
     weight: float
-    """Of (1 - p) / p, where p is the chance to be asked: the announcements that they stand for."""
+    """The sum of (1 - p) / p, where p is the chance to be asked: the announcements that they stand for."""
     squares: float
-    """Of the squares of the same."""
+    """The sum of the squares of (1 - p) / p."""
     stands_for: float
-    """Of 1 / p: the observations that they stand for."""
+    """The sum of 1 / p: the observations that they stand for."""
     paid: float
-    """Of what experts that were called have cost."""
+    """The sum of what experts that were called have cost."""
     at: float
     """When the last of them came."""
 
@@ -86,7 +86,7 @@ class TicketCounts:
             return merged(group for groups in self._blocks.values() for group in groups)
 
     def parts(self, count: int) -> list[list[TicketGroup]]:
-        """The same in at most so many parts of about the same length, in the order in which the tickets came."""
+        """All tickets in at most so many parts of about the same length, in the order in which they came."""
         with self._lock:
             blocks = {block: groups for block, groups in self._blocks.items() if groups}
         length = math.ceil((max(blocks, default=0) + 1) / count)
@@ -153,7 +153,7 @@ def runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def _counted(connection: Connection, size: int, first: int, last: int) -> Iterator[tuple[int, TicketGroup]]:
-    """The groups of each block from the first to the last."""
+    """The groups of tickets, each with the number of its block, for the blocks `first` to `last`."""
     t = tickets.c
     known = case((t.chance.is_not(None), KNOWN), (t.audit, DRAWN), (~t.wanted, ANNOUNCED), else_=CERTAIN)
     chance = case((t.chance.is_not(None), t.chance), (t.audit, None), (t.asks, 1.0), else_=None)

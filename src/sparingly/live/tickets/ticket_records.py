@@ -249,7 +249,7 @@ class Outlook(TicketRecord):
     stopping_saves: float | None = None
 
     def __str__(self) -> str:
-        """The same in words, a line or two.
+        """The outlook in words, a line or two.
 
         >>> print(Outlook(100, 50.0, 5000, 70.5, 46.3, 94.8))
         the next 100 questions cost 50 and save about 70.5 (46.3 to 94.8) in 5000 observations to come

@@ -48,7 +48,7 @@ class Decider(Protocol):
 
     @property
     def current(self) -> Strategy | None:
-        """The same at any time, without waiting for the agent's turn; None while it is being made."""
+        """The strategy that decides, without waiting for the agent's turn; None while it is being made."""
 
     @property
     def strategy(self) -> Strategy:

@@ -74,7 +74,7 @@ class Bounds:
         """eta_a."""
 
     def of(self, game: Game) -> Bounds:
-        """The same for another game."""
+        """Bounds by the same rules for another game."""
         rules = self.elimination
         return Bounds(
             game,

@@ -60,7 +60,7 @@ class ExpertActions:
         return list(self._game.feedback[action]).index(symbol)
 
     def class_at(self, action: int, index: int) -> int:
-        """The same for the index of a symbol among the action's."""
+        """The class that an answer names, given as the index of its symbol among the action's."""
         return self.class_of(action, self._game.symbols(action)[index])
 
     def announcement(self, belief: Tensor) -> int:

@@ -51,7 +51,7 @@ class SymbolCounts:
         return np.bincount(self._owner, self.symbols, minlength=len(self.play_counts)).astype(np.float64)
 
     def answers_by_symbol(self) -> Floats:
-        """The same for each symbol: how many its action has brought."""
+        """For each symbol, how many symbols its action has brought."""
         return self.answers()[self._owner]
 
     def frequencies(self) -> Floats:

@@ -15,10 +15,15 @@ from sparingly.learning.determinism import pad_block
 from sparingly.learning.networks import Network, build
 from sparingly.learning.scaling import ImageScaling, QuantileScaling, Unscaled
 from sparingly.strategies.sparing.class_names import ClassNames
-from sparingly.strategies.sparing.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
-from sparingly.strategies.sparing.kernel import MOST_COMPONENTS, KernelMembers, squared_distances, squared_lengths
+from sparingly.strategies.sparing.models.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
+from sparingly.strategies.sparing.models.kernel import (
+    MOST_COMPONENTS,
+    KernelMembers,
+    squared_distances,
+    squared_lengths,
+)
+from sparingly.strategies.sparing.models.trees import TreeMembers
 from sparingly.strategies.sparing.purchase import MANY
-from sparingly.strategies.sparing.trees import TreeMembers
 
 MOST_FOR_KERNEL = 1500
 """Labels beyond which the kernel would take longer than the networks, and is left out, ..."""

@@ -15,7 +15,7 @@ from sparingly.encoders import TextEncoder, text_encoder
 from sparingly.games import Game
 from sparingly.learning.derived import Derived
 from sparingly.learning.determinism import row_independent_product
-from sparingly.strategies.sparing.ensemble import temperature
+from sparingly.strategies.sparing.models.ensemble import temperature
 
 CONTRAST = 11.0
 """What a cosine is multiplied by to be a logit, before it is calibrated."""

@@ -19,8 +19,8 @@ from sparingly.strategies.sparing.ablation import Ablation
 from sparingly.strategies.sparing.beliefs import Beliefs
 from sparingly.strategies.sparing.class_names import class_vectors as named_classes
 from sparingly.strategies.sparing.consulting.panel import Panel
-from sparingly.strategies.sparing.ensemble import Ensemble
-from sparingly.strategies.sparing.knowledge import GROWTH, Knowledge
+from sparingly.strategies.sparing.knowledge import Knowledge
+from sparingly.strategies.sparing.models.ensemble import Ensemble
 from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
 from sparingly.strategies.sparing.purchase import (
     ANNOUNCED,
@@ -39,6 +39,7 @@ from sparingly.strategies.sparing.purchase import (
     first_true,
     scale,
 )
+from sparingly.strategies.sparing.training_data import GROWTH
 from sparingly.strategies.sparing.watch import Watch
 from sparingly.strategies.sparing.worth import SLOPE_ERROR, SPREAD
 from sparingly.strategies.strategy import AHEAD, FEW_AHEAD, Assessment, Heard, Strategy, Why

@@ -68,5 +68,5 @@ class TimedProtocol(HttpToolsProtocol):
 
 
 def timed_protocol(seconds: float) -> type[TimedProtocol]:
-    """The same with so many seconds for the headers."""
+    """A `TimedProtocol` with so many seconds for the headers."""
     return type("TimedProtocol", (TimedProtocol,), {"header_seconds": seconds})

@@ -63,7 +63,7 @@ HEADERS = {
 REQUEST_ID = "x-request-id"
 _RAW_ID = REQUEST_ID.encode()
 _RAW = [(name.lower().encode(), value.encode()) for name, value in {**HEADERS, "Cache-Control": "no-store"}.items()]
-"""The same as they are sent, for every response."""
+"""The headers of every response, as bytes."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PROCESS, _numbers = secrets.token_hex(4), itertools.count()
 """A request's own id is that of its process and a number: it has to be unique, not secret."""

@@ -24,7 +24,7 @@ DUE, DEAD = "due", "dead"
 NOT_YET = -1
 """The position of a webhook that has not been looked at yet."""
 MOST_WEBHOOKS = 20
-"""Of one agent."""
+"""That one agent may have."""
 
 
 class UnknownWebhookError(AgentError):

@@ -105,7 +105,7 @@ class HullClassifier(ExpertStrategy):
 
 
 def _distance(x: Tensor, points: Tensor) -> float:
-    """From the convex hull of points `[n, feature]`.
+    """The distance of an observation from the convex hull of points `[n, feature]`.
 
     >>> corners = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> [round(_distance(torch.tensor(x), corners), 2) for x in ([0.2, 0.2], [1.0, 1.0])]

@@ -67,7 +67,7 @@ class Tangent:
         return {name: value.T[: len(X)] for name, value in named.items()}
 
     def log_determinant(self) -> float:
-        """Of Z."""
+        """The logarithm of the determinant of Z."""
         return sum(float(part.log().sum()) for part in self.Z.values())
 
     def add(self, X: Tensor, classes: Tensor, targets: Tensor) -> None:
