@@ -214,6 +214,19 @@ def test_with_many_classes_a_learning_curve_counts_by_how_sure_it_is():
     assert knowledge._prior_slope(0.5) == pytest.approx(USUAL_SLOPE * 0.5)
 
 
+def test_an_expert_who_costs_much_beside_the_truth_has_to_show_what_answers_save():
+    """At half of the truth's price an answer is bought only if twice that is expected; at a tenth of it as expected."""
+    belief = torch.tensor([0.8, 0.1, 0.1])
+    for price, asked in ((0.01, True), (0.05, False)):
+        experts = [sp.Expert("gpt", price, accuracy=0.9), sp.Expert("human", 0.1, gold=True)]
+        panel = Panel(sp.label_efficient(3, experts=experts))
+        risk, after = panel.outlook([(0,)], belief, truth=0.1)
+        assert 0.05 < risk - after < 0.1
+        assert (panel.best_offer(belief, [], truth=0.1) is not None) == asked
+    alone = Panel(sp.label_efficient(3, experts=[sp.Expert("gpt", 0.05, accuracy=0.9)]))
+    assert alone.best_offer(belief, []) is not None
+
+
 def _judged(seed):
     """The accuracy learned of an expert right in 70 %: wrong answers were bought beside the truth, a tenth checked."""
     rng = np.random.default_rng(seed)
