@@ -12,6 +12,7 @@ import sparingly as sp
 from sparingly.strategies.sparing.consulting.answer_model import AnswerModel
 from sparingly.strategies.sparing.consulting.panel import Panel
 from sparingly.strategies.sparing.consulting.reliability import Reliability
+from sparingly.strategies.sparing.knowledge import USUAL_SLOPE
 from sparingly.strategies.sparing.models.kernel import KernelMembers
 from sparingly.strategies.sparing.open_questions import OpenQuestion
 from sparingly.strategies.sparing.purchase import Offer, PurchaseRule
@@ -185,6 +186,45 @@ def test_labels_teach_less_where_an_expert_would_have_known():
     beside_experts, knowledge.panel = knowledge._slope(*given), None
     assert panel is not None
     assert beside_experts < 0.2 * knowledge._slope(*given)
+
+
+def test_with_many_classes_a_learning_curve_counts_by_how_sure_it_is():
+    """Few labels of many classes: a curve that shows no gain by chance does not end the purchases, one that is sure
+    does; each is what an e-fold of labels is held to save, as a share of what announcing costs."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(12, size=120)
+    X = (rng.normal(size=(12, 5))[y] + rng.normal(size=(120, 5))).astype(np.float32)
+    _, strategy = _play([GPT, HUMAN], X, y, {"gpt": _said(y, 0.7, 12, rng)})
+    knowledge = strategy.knowledge
+    labels = knowledge.bought["y"]
+    knowledge.bought["answers"].fill_(-1)
+    cost = torch.full((len(labels),), 0.5)
+    by_chance = torch.nn.functional.one_hot(torch.from_numpy(rng.integers(12, size=(2, len(labels)))), 12).float()
+    right = torch.nn.functional.one_hot(labels, 12).float()
+    wrong = torch.nn.functional.one_hot((labels + 1) % 12, 12).float()
+    half_right = torch.where(torch.arange(len(labels))[:, None] % 2 == 0, right, wrong)
+    slopes = []
+    for halves in ((half_right, half_right), tuple(by_chance), (half_right, right)):
+        knowledge.beliefs.halves = halves
+        slopes.append(knowledge._slope(knowledge.bought["x"], cost, cost) / 0.5)
+    nothing, noise, learns = slopes
+    assert nothing < 0.01
+    assert 0.02 < noise < USUAL_SLOPE < learns
+    knowledge.beliefs.halves = None
+    assert knowledge._prior_slope(0.5) == pytest.approx(USUAL_SLOPE * 0.5)
+
+
+def test_an_expert_who_costs_much_beside_the_truth_has_to_show_what_answers_save():
+    """At half of the truth's price an answer is bought only if twice that is expected; at a tenth of it as expected."""
+    belief = torch.tensor([0.8, 0.1, 0.1])
+    for price, asked in ((0.01, True), (0.05, False)):
+        experts = [sp.Expert("gpt", price, accuracy=0.9), sp.Expert("human", 0.1, gold=True)]
+        panel = Panel(sp.label_efficient(3, experts=experts))
+        risk, after = panel.outlook([(0,)], belief, truth=0.1)
+        assert 0.05 < risk - after < 0.1
+        assert (panel.best_offer(belief, [], truth=0.1) is not None) == asked
+    alone = Panel(sp.label_efficient(3, experts=[sp.Expert("gpt", 0.05, accuracy=0.9)]))
+    assert alone.best_offer(belief, []) is not None
 
 
 def _judged(seed):

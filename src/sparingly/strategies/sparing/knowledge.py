@@ -44,9 +44,11 @@ KEPT_APART = 4
 STREAM_SAMPLE = 1000
 """Observations of the stream that are kept, to scale features by and to see what labels are worth."""
 FEW_FOR_EACH = 2
-"""With more than `MANY` classes, labels a class up to which what labels teach is mostly what is usual, ..."""
-PANEL_FEW_FOR_EACH = 4
-"""... and beside experts who may be wrong, whose answers hide for longer what labels teach."""
+"""With more than `MANY` classes, labels a class up to which what labels teach is mostly what is usual."""
+USUAL_SLOPE, USUAL_SPREAD = 0.35, 0.2
+"""Beside experts who may be wrong and with more than `MANY` classes: the share of what announcing costs that an e-fold
+of labels usually removes, and how much that varies. With a few labels a class a learning curve is mostly noise, and
+whether it came out above that decided about hundreds of purchases; so it counts by its standard error."""
 TAUGHT = 40
 """Labels from which on it is seen what they have taught beyond what experts say, ..."""
 UNTAUGHT = 5
@@ -274,8 +276,9 @@ class Knowledge:
         """What an e-fold of labels saves a round by the learning curve of trees or kernels; 0 where there is none.
 
         Half of the labels are compared with all of them on labels unseen by either, after what experts who may be wrong
-        said of them; a standard error is taken off, and labels are chosen to be harder than the stream is. Beside such
-        experts and with few classes there are few labels, and it is looked at often: two are taken off.
+        said of them; labels are chosen to be harder than the stream is. A standard error is taken off. Beside such
+        experts and with few classes there are few labels, and it is looked at often: two are taken off. With many
+        classes it is joined with what is usual instead.
         """
         if self.beliefs.halves is None:
             return 0.0
@@ -285,9 +288,14 @@ class Knowledge:
             halves = self.panel.posterior(halves, self.bought["answers"])
         few, all_ = (costs[(held @ costs.T).argmin(1), y].double() for held in halves)
         saved = (few - all_) / math.log(2)
-        errors = 1 if self.panel is None or len(costs) > MANY else 2
-        least = float(saved.mean() - errors * saved.std() / len(saved) ** 0.5)
-        return max(0.0, least) * min(1.0, self._stream_risk(sample, now, risk) / max(float(now.mean()), 1e-12))
+        mean, error, paid = float(saved.mean()), float(saved.std()) / len(saved) ** 0.5, max(float(now.mean()), 1e-12)
+        if self.panel is None:
+            curve = mean - error
+        elif len(costs) <= MANY:
+            curve = mean - 2 * error
+        else:
+            curve = _shrunk(mean, error, USUAL_SLOPE * paid, USUAL_SPREAD * paid)
+        return max(0.0, curve) * min(1.0, self._stream_risk(sample, now, risk) / paid)
 
     def _prior_slope(self, risk: float) -> float:
         """With many classes, what an e-fold of labels is taken to save before it can be measured.
@@ -298,7 +306,9 @@ class Knowledge:
         n_classes = len(self.expected_costs.costs)
         if n_classes <= MANY:
             return 0.0
-        few = (FEW_FOR_EACH if self.panel is None else PANEL_FEW_FOR_EACH) * n_classes
+        if self.panel is not None:
+            return USUAL_SLOPE * risk if self.beliefs.halves is None else 0.0
+        few = FEW_FOR_EACH * n_classes
         return PRIOR_SLOPE * risk * few / (few + len(self.bought))
 
     def _most_taught(self, panel: Panel, unseen: Tensor, risk: float) -> float:
@@ -413,3 +423,13 @@ class Knowledge:
             if saved is not None:
                 self.answer_model = AnswerModel(self.panel.n_classes, self.bought["x"][0].numel(), len(self.panel))
                 self.answer_model.load_state_dict(saved)
+
+
+def _shrunk(mean: float, error: float, usual: float, spread: float) -> float:
+    """A measurement with its standard error, joined with what is usual and how much that varies.
+
+    >>> round(_shrunk(0.0, 0.1, usual=0.2, spread=0.1), 3), round(_shrunk(0.3, 0.01, usual=0.2, spread=0.1), 3)
+    (0.1, 0.299)
+    """
+    trust = spread**2 / (spread**2 + error**2)
+    return usual + trust * (mean - usual)

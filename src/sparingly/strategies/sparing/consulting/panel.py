@@ -29,6 +29,9 @@ STEPS = (0.02, 0.05, 0.1, 0.2)
 """Of the saving expected of an answer, as shares of the largest cost."""
 TRIED = 1.0
 """Cost that answers were expected to save, and did, before any were heard."""
+DEAR, DOUBTED = 0.2, 0.5
+"""An expert who costs more than this share of the truth has to show what answers save: before that, this share of it
+is believed. So dear an answer hardly ever pays, and finding that out by asking costs more than the truth would."""
 
 
 def formerly(answers: Tensor) -> Tensor:
@@ -72,6 +75,10 @@ class Panel:
         """The cost that answers were expected to save, and that they did by today's beliefs, `[expert, 2, step, 2]`: of
         those heard first, and of those heard after others, which experts who err together make worth less; apart for
         each step of what was expected, for where the own model is sure it often knows what an expert would say."""
+        truth = min((one.price for one in game.experts if one.gold), default=math.inf)
+        for e, expert in enumerate(self.experts):
+            if expert.price > DEAR * truth:
+                self.saved[e, ..., 1] *= DOUBTED
 
     def __len__(self) -> int:
         return len(self.experts)
