@@ -102,7 +102,16 @@ def play(
         while row < len(ahead) and strategy.valid(assessment):
             # A round in which an answer arrives is the last before the strategy has learned it.
             last = row + player.late[0].when - t if player.late else None
-            for decision in strategy.decide_block(assessment, row, last):
+            decisions = strategy.decide_block(assessment, row, last)
+            # Only the last of a block may ask, or be in the round of an answer.
+            quiet = 0 if experts else max(0, len(decisions) - 1)
+            for item, decision in zip(ahead[row : row + quiet], decisions, strict=False):
+                t += 1
+                if len(item) == 3:
+                    check_answers(item[2], experts)
+                yield player.announced(t, _checked(item[1], game), decision)
+            row += quiet
+            for decision in decisions[quiet:]:
                 t += 1
                 item = ahead[row]
                 _, outcome, answers = item if len(item) == 3 else (*item, None)
