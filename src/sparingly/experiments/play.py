@@ -6,7 +6,7 @@ import heapq
 import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,8 +20,7 @@ FIRST_BLOCK = 500
 """At least so many observations are assessed at once, if there are as many up to the next update."""
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(NamedTuple):
     """One round as the environment saw it.
 
     Attributes
@@ -186,7 +185,7 @@ class _RoundPlayer:
         played.asked += (name,)
         when = now + (self._delay if isinstance(self._delay, int) else self._delay.get(name, 0))
         if expert is None:
-            played.paid += float(self.game.costs[decision.action, outcome])
+            played.paid += self._costs[decision.action][outcome]
             symbol = self._symbols[decision.action][outcome]
             heapq.heappush(self.late, _Answer(when, played.t, played, decision.action, symbol, ended=True))
             return self._end(played, decision, decision.prediction)
@@ -263,7 +262,9 @@ def _check_delay(delay: int | Mapping[str, int], game: Game) -> None:
 def _stack(xs: list[Any]) -> Any:
     if isinstance(xs[0], torch.Tensor):
         return torch.stack(xs)
-    return np.stack([np.asarray(x) for x in xs])
+    rows = [np.asarray(x) for x in xs]
+    shapes = {row.shape for row in rows}
+    return np.array(rows) if len(shapes) == 1 else np.stack(rows)
 
 
 def _checked(outcome: Any, game: Game) -> int:
