@@ -47,8 +47,8 @@ class ComingRows:
 
     def offers(self, first: int, last: int, *, clock: int, known: int, waiting: int) -> OfferBlock:
         """Some of the rows, the first of them in the round `clock`."""
-        columns = (one[first:last] for one in (self._risk, self._value, self._price, self._novelty))
-        return OfferBlock(*columns, clock, known, waiting)
+        risk, value, price, novelty = (one[first:last] for one in (self._risk, self._value, self._price, self._novelty))
+        return OfferBlock(risk, value, price, novelty, clock, known, waiting)
 
     def first_rates(self, rule: PurchaseRule) -> list[float]:
         """Of every row: the rate of random questions about its announcement, had it not been made before."""

@@ -115,14 +115,14 @@ class TreeMembers:
         joined = self._joined(rows.shape[1])
         if joined is None:
             return np.array([self.walk(rows, int(self._roots[tree])) for tree in trees])
+        found = np.empty((len(trees), len(rows)), dtype=np.int64)
         if len(rows) <= FEW_ROWS:
             every = np.empty((len(trees), len(rows), rows.shape[1] + 1), dtype=np.float32)
             every[:, :, :-1], every[:, :, -1] = rows, np.array(trees)[:, None]
-            found = joined.apply(every.reshape(-1, every.shape[2])).reshape(len(trees), len(rows))
+            found[:] = joined.apply(every.reshape(-1, every.shape[2])).reshape(found.shape)
         else:
             every = np.empty((len(rows), rows.shape[1] + 1), dtype=np.float32)
             every[:, :-1], every[:, -1] = rows, trees[0]
-            found = np.empty((len(trees), len(rows)), dtype=np.int64)
             found[0] = joined.apply(every)
             order = np.argsort(found[0])
             every = every[order]
