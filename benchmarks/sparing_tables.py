@@ -253,4 +253,10 @@ def _times(runs: list[Run]) -> str:
         if who == "sparing" and (case, "neural_cbp") in found:
             ours, theirs = found[case, who], found[case, "neural_cbp"]
             rows.append([case[0], str(case[3]), f"{ours:.1f}", f"{theirs:.1f}", f"{ours / theirs:.2f}"])
+    for kind, names in (("images", ("fashion_mnist", "mnist")), ("tables", ("adult", "magic_telescope"))):
+        ours, theirs = (
+            float(np.median([seconds for (case, by), seconds in found.items() if case[0] in names and by == who]))
+            for who in ("sparing", "neural_cbp")
+        )
+        rows.append([f"{kind}, medians", "", f"{ours:.1f}", f"{theirs:.1f}", f"{ours / theirs:.2f}"])
     return _table(("data set", "seed", "sparing", "NeuralCBP", "ratio"), rows)

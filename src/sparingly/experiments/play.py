@@ -6,7 +6,7 @@ import heapq
 import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,8 +20,7 @@ FIRST_BLOCK = 500
 """At least so many observations are assessed at once, if there are as many up to the next update."""
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(NamedTuple):
     """One round as the environment saw it.
 
     Attributes
@@ -102,7 +101,16 @@ def play(
         while row < len(ahead) and strategy.valid(assessment):
             # A round in which an answer arrives is the last before the strategy has learned it.
             last = row + player.late[0].when - t if player.late else None
-            for decision in strategy.decide_block(assessment, row, last):
+            decisions = strategy.decide_block(assessment, row, last)
+            # Only the last of a block may ask, or be in the round of an answer.
+            quiet = 0 if experts else max(0, len(decisions) - 1)
+            for item, decision in zip(ahead[row : row + quiet], decisions, strict=False):
+                t += 1
+                if len(item) == 3:
+                    check_answers(item[2], experts)
+                yield player.announced(t, _checked(item[1], game), decision)
+            row += quiet
+            for decision in decisions[quiet:]:
                 t += 1
                 item = ahead[row]
                 _, outcome, answers = item if len(item) == 3 else (*item, None)
@@ -177,7 +185,7 @@ class _RoundPlayer:
         played.asked += (name,)
         when = now + (self._delay if isinstance(self._delay, int) else self._delay.get(name, 0))
         if expert is None:
-            played.paid += float(self.game.costs[decision.action, outcome])
+            played.paid += self._costs[decision.action][outcome]
             symbol = self._symbols[decision.action][outcome]
             heapq.heappush(self.late, _Answer(when, played.t, played, decision.action, symbol, ended=True))
             return self._end(played, decision, decision.prediction)
@@ -254,7 +262,9 @@ def _check_delay(delay: int | Mapping[str, int], game: Game) -> None:
 def _stack(xs: list[Any]) -> Any:
     if isinstance(xs[0], torch.Tensor):
         return torch.stack(xs)
-    return np.stack([np.asarray(x) for x in xs])
+    rows = [np.asarray(x) for x in xs]
+    shapes = {row.shape for row in rows}
+    return np.array(rows) if len(shapes) == 1 else np.stack(rows)
 
 
 def _checked(outcome: Any, game: Game) -> int:

@@ -99,10 +99,25 @@ def _one_thread_of(threads: int) -> Iterator[None]:
 
 
 def without_gradients() -> AbstractContextManager[None]:
-    """As `torch.no_grad()`, which costs as much as a small computation, where gradients are not off already.
+    """As `torch.no_grad()`, which costs as much as a small computation.
 
     >>> with without_gradients(), without_gradients():
     ...     torch.is_grad_enabled()
     False
+    >>> torch.is_grad_enabled()
+    True
     """
-    return torch.no_grad() if torch.is_grad_enabled() else _AS_IT_IS
+    return _GRADIENTS_OFF if torch.is_grad_enabled() else _AS_IT_IS
+
+
+class _GradientsOff(AbstractContextManager[None]):
+    """Gradients off, and on again; it has no state, so one serves all threads."""
+
+    def __enter__(self) -> None:
+        torch.set_grad_enabled(False)
+
+    def __exit__(self, *_: object) -> None:
+        torch.set_grad_enabled(True)
+
+
+_GRADIENTS_OFF = _GradientsOff()

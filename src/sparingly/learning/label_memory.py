@@ -26,6 +26,8 @@ class Memory:
         self._columns: dict[str, Tensor] = {}
         self._numbers: dict[str, NDArray[np.generic]] = {}
         """Columns of plain numbers as arrays on the same memory, into which a number is written at once."""
+        self._rooms: dict[str, int] = {}
+        """How many rows each column has room for."""
         self.length = 0
         """How many rows there are."""
 
@@ -42,26 +44,30 @@ class Memory:
     def append(self, **row: Tensor | float) -> None:
         """Append one row, of tensors or plain numbers; numbers become what `torch.tensor` makes of the first."""
         for name, value in row.items():
-            column = self._columns.get(name)
-            if column is None or self.length == len(column):
-                column = self._columns[name] = self._with_room(column, torch.as_tensor(value))
-                self._numbers.pop(name, None)
+            if self.length >= self._rooms.get(name, 0):
+                self._make_room(name, value)
             if isinstance(value, Tensor) or self._device != "cpu":
-                column[self.length] = value
+                self._columns[name][self.length] = value
                 continue
-            if name not in self._numbers:
-                self._numbers[name] = column.numpy()
-            self._numbers[name][self.length] = value
+            numbers = self._numbers.get(name)
+            if numbers is None:
+                numbers = self._numbers[name] = self._columns[name].numpy()
+            numbers[self.length] = value
         self.length += 1
 
-    def _with_room(self, column: Tensor | None, value: Tensor) -> Tensor:
+    def _make_room(self, name: str, value: Tensor | float) -> None:
+        """See to it that a column, a new one of values like this if there is none, can take one more row."""
+        column, like = self._columns.get(name), torch.as_tensor(value)
         if column is None:
-            return torch.empty(16, *value.shape, dtype=value.dtype, device=self._device)
-        return torch.cat([column, torch.empty_like(column)])
+            column = torch.empty(16, *like.shape, dtype=like.dtype, device=self._device)
+        elif self.length == len(column):
+            column = torch.cat([column, torch.empty_like(column)])
+        self._columns[name], self._rooms[name] = column, len(column)
+        self._numbers.pop(name, None)
 
     def extend(self, **rows: Tensor) -> None:
         """Append many rows at once, as many in each column."""
-        self._numbers = {}
+        self._numbers, self._rooms = {}, {}
         for name, values in rows.items():
             kept = self._columns[name][: self.length] if name in self._columns else values[:0]
             self._columns[name] = torch.cat([kept, values.to(self._device)])
@@ -69,7 +75,7 @@ class Memory:
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies make their own arrays: one of these would be of the memory of the original."""
-        return {**self.__dict__, "_numbers": {}}
+        return {**self.__dict__, "_numbers": {}, "_rooms": {}}
 
     def clear(self) -> None:
         """Forget every row."""
@@ -83,5 +89,5 @@ class Memory:
         if len(lengths) > 1:
             raise ValueError(f"the columns of a memory have different lengths: {sorted(lengths)}")
         self.length = lengths.pop() if lengths else 0
-        self._numbers = {}
+        self._numbers, self._rooms = {}, {}
         self._columns = {name: column.to(self._device).clone() for name, column in state.items() if self.length}

@@ -298,7 +298,7 @@ class Strategy(abc.ABC):
         end = min(end, row + (NEVER if self._frozen else self.rounds_to_update() - 1))
         if end - row < FEW_AHEAD or not self.valid(assessment):
             return []
-        with torch.no_grad():
+        with without_gradients():
             ahead = [Decision(action, action, False, why) for action, why in self._announce_ahead(assessment, row, end)]
             self._pass_rounds(len(ahead))
             if past_questions and row + len(ahead) < end:
@@ -318,7 +318,7 @@ class Strategy(abc.ABC):
         row = self._block(np.asarray(x)[None] if not isinstance(x, Tensor) else x[None])[0]
         if not self.game.informative_mask[action]:
             return
-        with torch.no_grad():
+        with without_gradients():
             self._take(row, action, index)
         self.n_labels += 1
         if self._due or self._due_after_label():

@@ -12,6 +12,7 @@ import torch
 import sparingly as sp
 from sparingly.learning import state_files
 from sparingly.strategies import Sparing
+from sparingly.strategies.sparing.coming_rows import ComingRows
 from sparingly.strategies.sparing.open_questions import OpenQuestion, OpenQuestions
 from sparingly.strategies.sparing.purchase import ASKED_FIRST, Check, ExpectedCosts, Offer, OfferBlock, PurchaseRule
 from sparingly.strategies.sparing.watch import Evidence, Watch
@@ -277,6 +278,29 @@ def test_blocks_are_decided_as_single_rounds_are_with_many_classes():
             for how in ({"delay": delay}, {"delay": delay, "block": 1})
         ]
         assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize(("n_classes", "price"), [(2, 1.0), (40, 1.0), (40, 0.2)])
+def test_rows_are_looked_at_once_for_many_questions_as_they_are_one_by_one(n_classes: int, price: float) -> None:
+    """Questions and answers come while the block is decided, and sometimes labels are forgotten: the same rows ask."""
+    rng, judged = np.random.default_rng(3), ("worth", "net", "risk", "price", "average")
+    rule = sp.Sparing(sp.label_efficient(n_classes, query_cost=price), 5, audit=0.0).purchase_rule
+    worth = Worth(gamma=4.0, average=0.03, each=0.4, risk=0.1)
+    columns = [rng.random(400) * price, rng.random(400) ** 4, np.full(400, price), np.ones(400)]
+    rows, known, row, quiet, asked = ComingRows(*columns), 150, 0, 0, 0
+    while row < 400:
+        last = min(400, row + int(rng.integers(1, 60)))
+        waiting = int(rng.integers(5)) if rng.random() < 0.2 else 0
+        offers = [Offer(*one[:3], 999 + i, known, waiting) for i, one in enumerate(zip(*columns, strict=True))]
+        alone = [rule(offer, worth) for offer in offers[row:last]]
+        count = next((i for i, (asks, _) in enumerate(alone) if asks), len(alone))
+        assert rows.quiet(rule, worth, row, last, clock=999 + row, known=known, waiting=waiting) == count
+        numbers = rows.numbers(rule, row, count, known=known, waiting=waiting)
+        for i, (_, why) in enumerate(alone[:count]):
+            assert [column[i] for column in numbers] == [why[name] for name in judged]
+        quiet, asked = quiet + count, asked + (count < len(alone))
+        row, known = row + max(1, count), known - 30 if rng.random() < 0.1 else known + 3
+    assert min(quiet, asked) > 20
 
 
 def test_open_questions_take_from_the_worth_of_every_other():
@@ -548,7 +572,7 @@ def test_with_many_classes_and_a_cheap_truth_what_is_certain_is_not_asked_though
         assert strategy.purchase_rule(sure, worth)[0] is asks
         column = np.array([0.001]), np.array([0.0]), np.array([0.1]), np.array([1.0])
         block = OfferBlock(*column, clock=999, known=200, waiting=0)
-        assert strategy.purchase_rule.announced(block, worth)[1] == (not asks)
+        assert strategy.purchase_rule.judge(block, worth).tolist() == [asks]
     strategy = sp.Sparing(sp.label_efficient(40), 5)
     assert not strategy.purchase_rule.choosy
     strategy.set_costs(sp.label_efficient(40, query_cost=0.1).costs)
@@ -567,4 +591,4 @@ def test_with_some_labels_of_each_of_many_classes_not_everything_is_asked_though
             # Worth 6 and 60 % of an average label, which is worth more than the price.
             assert rule(Offer(0.01, value, 4.0, clock=9999, known=known, waiting=0), worth)[0] is is_asked
             column = np.array([0.01]), np.array([value]), np.array([4.0]), np.array([1.0])
-            assert rule.announced(OfferBlock(*column, clock=9999, known=known, waiting=0), worth)[1] == (not is_asked)
+            assert rule.judge(OfferBlock(*column, clock=9999, known=known, waiting=0), worth).tolist() == [is_asked]

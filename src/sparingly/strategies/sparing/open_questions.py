@@ -191,4 +191,4 @@ class OpenQuestions:
 
 def _key(x: Tensor) -> bytes:
     """The numbers of an observation; those of two that are equal are the same, for -0 is 0."""
-    return (x + 0.0).numpy().tobytes()
+    return (x.numpy() + 0.0).tobytes()

@@ -327,7 +327,8 @@ class PurchaseRule:
             return self._checks(offer, {})
         to_come = self.rounds_to_come(offer.clock) + worth.further
         average = to_come * worth.average / offer.known
-        label = to_come * worth.each / offer.known * _lasting(offer) if self.selection else average
+        disagreement = lasting(offer.value, offer.known, offer.waiting)
+        label = to_come * worth.each / offer.known * disagreement if self.selection else average
         label /= 1 + offer.nearby
         net = offer.price - offer.risk
         numbers = {"worth": label, "net": net, "risk": offer.risk, "price": offer.price, "average": average}
@@ -337,11 +338,11 @@ class PurchaseRule:
             return True, Why(ANNOUNCED, numbers)
         usual = offer.price - worth.risk
         pays = 0 < (max(usual, net) if self.choosy else usual) < average
-        if self.selection and pays and label >= self._least_share(offer.known) * average and not offer.waiting:
+        if self.selection and pays and label >= self.least_share(offer.known) * average and not offer.waiting:
             return True, Why("an average label is worth {average:.2f}, more than it costs", numbers)
         return self._checks(offer, numbers)
 
-    def _least_share(self, known: int) -> float:
+    def least_share(self, known: int) -> float:
         """Of an average label, what one is worth at the least to be asked for because that one is worth its price."""
         return 0.0 if self.indiscriminate is None or known < self.indiscriminate else LEAST_WORTH
 
@@ -360,23 +361,34 @@ class PurchaseRule:
         guessed = GUESSED if offer.known - offer.waiting < FIRST else NEAREST
         return False, Why(ANNOUNCED if numbers else guessed, found)
 
-    def announced(self, offers: OfferBlock, worth: Worth) -> tuple[dict[str, Floats], int]:
-        """The numbers of a block, and how many of its first rows are not worth a question; the same as one by one."""
+    def judge(self, offers: OfferBlock, worth: Worth) -> NDArray[np.bool_]:
+        """Which rows of a block are worth a question, the same as one by one."""
         to_come = self.rounds_to_come(np.arange(offers.clock, offers.clock + len(offers))) + worth.further
         average = to_come * worth.average / offers.known
-        label = to_come * worth.each / offers.known * _lasting(offers) if self.selection else average
-        net = offers.price - offers.risk
-        asks = (net < 0) | (label > net)
-        if self.selection and not offers.waiting:
-            usual = offers.price - worth.risk
-            usual = np.maximum(usual, net) if self.choosy else usual
-            asks |= (usual > 0) & (usual < average) & (label >= self._least_share(offers.known) * average)
-        numbers = {"worth": label, "net": net, "risk": offers.risk, "price": offers.price, "average": average}
-        return numbers, first_true(asks)
+        disagreement = lasting(offers.value, offers.known, offers.waiting)
+        label = to_come * worth.each / offers.known * disagreement if self.selection else average
+        net, usual = offers.price - offers.risk, offers.price - worth.risk
+        asks: NDArray[np.bool_] = self.worth_asking(label, average, net, usual, offers.known, offers.waiting)
+        return asks
 
-    def first_rates(self, offers: OfferBlock, count: int) -> list[float]:
-        """The rates of random questions about the first rows' announcements, had none been made before."""
-        novelty, price = offers.novelty[:count], offers.price[:count]
+    def worth_asking(self, label: Any, average: Any, net: Any, usual: Any, known: int, waiting: int) -> Any:
+        """Whether rows are worth a question, or one row is, whatever checks say.
+
+        Parameters
+        ----------
+        label, average
+            What its label is worth, and an average one.
+        net, usual
+            The price less what its announcement is expected to cost, and less what announcements usually do.
+        """
+        asks = (net < 0) | (label > net)
+        if self.selection and not waiting:
+            usual = np.maximum(usual, net) if self.choosy else usual
+            asks |= (usual > 0) & (usual < average) & (label >= self.least_share(known) * average)
+        return asks
+
+    def first_rates(self, novelty: Floats, price: Floats) -> list[float]:
+        """The rates of random questions about rows' announcements, had none been made before."""
         rates: list[float] = (
             self.audit * (1 + novelty) / 2 * np.sqrt(self.unit / np.maximum(price, LEAST_PRICE))
         ).tolist()
@@ -398,10 +410,10 @@ def first_true(found: NDArray[np.bool_]) -> int:
     return place if len(found) and found[place] else len(found)
 
 
-def _lasting(offer: Offer | OfferBlock) -> Any:
+def lasting(value: Any, known: int, waiting: int) -> Any:
     """The disagreement that is left once the open questions are answered: it falls as labels grow.
 
-    >>> _lasting(Offer(0.4, 0.2, 1.0, clock=300, known=200, waiting=150))
+    >>> lasting(0.2, known=200, waiting=150)
     0.05
     """
-    return offer.value * ((offer.known - offer.waiting) / offer.known) if offer.waiting else offer.value
+    return value * ((known - waiting) / known) if waiting else value

@@ -18,6 +18,7 @@ from sparingly.strategies.forecast import Forecast
 from sparingly.strategies.sparing.ablation import Ablation
 from sparingly.strategies.sparing.beliefs import Beliefs
 from sparingly.strategies.sparing.class_names import class_vectors as named_classes
+from sparingly.strategies.sparing.coming_rows import ComingRows
 from sparingly.strategies.sparing.consulting.panel import Panel
 from sparingly.strategies.sparing.knowledge import Knowledge
 from sparingly.strategies.sparing.models.ensemble import Ensemble
@@ -231,11 +232,11 @@ class Sparing(Strategy):
             return {"members": members.transpose(0, 1), "novelty": novelty.tolist()}
         found = {**self.knowledge.seen(members, learned), "novelty": novelty.tolist()}
         if X.shape[0] >= FEW_AHEAD:
-            found["block"] = np.array([found[name] for name in BLOCK]).T
+            found["block"] = ComingRows(*(np.array(found[name]) for name in BLOCK))
         return found
 
     def _choose(self, assessment: Assessment, row: int) -> tuple[int, int, Why]:
-        x, seen = assessment.X[row], {name: value[row] for name, value in assessment.values.items()}
+        x, seen = assessment.X[row], {name: one[row] for name, one in assessment.values.items() if name != "block"}
         self.knowledge.observe(x, self._rng)
         if self.panel is None:
             return self._buy_or_announce(x, seen, self.clock)
@@ -243,27 +244,36 @@ class Sparing(Strategy):
         return self._consult(self.panel, x, seen, ())
 
     def _announce_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, Why]]:
-        worth, known = self.knowledge.worth, len(self.knowledge.bought) + len(self.questions)
-        if self.panel is not None or (worth is not None and known < self.purchase_rule.most_first):
+        worth, labels, waiting = self.knowledge.worth, len(self.knowledge.bought), len(self.questions)
+        rule, known = self.purchase_rule, labels + waiting
+        if self.panel is not None or (worth is not None and known < rule.most_first):
             return []
-        offers, said = self._offers(assessment, first, last, known)
-        if worth is not None:
-            numbers, count = self.purchase_rule.announced(offers, worth)
+        rows: ComingRows = assessment.values["block"]
+        if worth is None:
+            offers = self._offers(assessment, first, last)
+            count = first_true(known < rule.starts(offers, self.knowledge.guess(), BLIND))
         else:
-            asks = known < self.purchase_rule.starts(offers, self.knowledge.guess(), BLIND)
-            numbers, count = {}, first_true(asks)
-        rates = self.watch.announce(self.purchase_rule, offers, said[:count])
-        count = len(rates)
-        if not count:
+            last = min(last, first + self.questions.rounds_to_expiry(self.clock))
+            count = rows.quiet(rule, worth, first, last, clock=self.clock, known=known, waiting=waiting)
+        said, first_rates = assessment.values["cheapest"][first : first + count], rows.first_rates(rule)
+        rates = self.watch.announce(rule, first_rates[first : first + count], said)
+        if not rates:
             return []
-        self.knowledge.observe_block(assessment.X[first : first + count], self._rng)
-        columns = zip(*(one[:count].tolist() for one in numbers.values()), rates, strict=True)
-        names = (*numbers, "probability", "audit")
-        guess = GUESSED if len(self.knowledge.bought) < FIRST else NEAREST
-        sentence = guess if worth is None else ANNOUNCED
+        self.knowledge.observe_block(assessment.X[first : first + len(rates)], self._rng)
+        if worth is None:
+            guess = GUESSED if labels < FIRST else NEAREST
+            checks = ({"probability": rate, "audit": False} for rate in rates)
+            return [(one, Why(guess, check)) for one, check in zip(said, checks, strict=False)]
+        numbers = rows.numbers(rule, first, len(rates), known=known, waiting=waiting)
         return [
-            (one, Why(sentence, dict(zip(names, (*row, False), strict=True))))
-            for one, row in zip(said[:count], columns, strict=True)
+            (
+                one,
+                Why(
+                    ANNOUNCED,
+                    {"worth": w, "net": n, "risk": r, "price": p, "average": a, "probability": c, "audit": False},
+                ),
+            )
+            for one, w, n, r, p, a, c in zip(said, *numbers, rates, strict=False)
         ]
 
     def _choose_ahead(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, int, Why]]:
@@ -290,7 +300,7 @@ class Sparing(Strategy):
     def _ask_first(self, assessment: Assessment, first: int, last: int) -> list[tuple[int, int, Why]]:
         """The first questions, before there is a model: nothing is computed for each of them."""
         labels, waiting = len(self.knowledge.bought), len(self.questions)
-        offers, said = self._offers(assessment, first, last, labels + waiting)
+        offers, said = self._offers(assessment, first, last), assessment.values["cheapest"][first:last]
         starts = self.purchase_rule.starts(offers, self.knowledge.guess(), BLIND)
         count = first_true(labels + waiting + np.arange(len(starts)) >= starts)
         X, believed = assessment.X[first : first + count], assessment.values["probability"][first : first + count]
@@ -306,12 +316,11 @@ class Sparing(Strategy):
         whys = [self.purchase_rule.asked_first(int(start), k) for start, k in zip(starts[:count], known, strict=True)]
         return list(zip([self.expected_costs.expert or 0] * count, said[:count], whys, strict=True))
 
-    def _offers(self, assessment: Assessment, first: int, last: int, known: int) -> tuple[OfferBlock, list[int]]:
-        """The rows as offers, up to the round in which a question is given up, and what would be announced."""
-        last = min(last, first + self.questions.rounds_to_expiry(self.clock))
-        risk, value, price, novelty = assessment.values["block"][first:last].T
-        offers = OfferBlock(risk, value, price, novelty, self.clock, known, len(self.questions))
-        return offers, assessment.values["cheapest"][first:last]
+    def _offers(self, assessment: Assessment, first: int, last: int) -> OfferBlock:
+        """The rows as offers, up to the round in which a question is given up."""
+        last, waiting = min(last, first + self.questions.rounds_to_expiry(self.clock)), len(self.questions)
+        rows: ComingRows = assessment.values["block"]
+        return rows.offers(first, last, clock=self.clock, known=len(self.knowledge.bought) + waiting, waiting=waiting)
 
     def _choose_again(self, assessment: Assessment, row: int, heard: Heard) -> tuple[int, int, Why]:
         if self.panel is None:

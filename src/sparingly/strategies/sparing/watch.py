@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from sparingly.strategies.sparing.open_questions import OpenQuestion
-from sparingly.strategies.sparing.purchase import START, Check, OfferBlock, PurchaseRule
+from sparingly.strategies.sparing.purchase import START, Check, PurchaseRule
 
 SURPRISE = 3.0
 """Wealth against an announcement above which it is checked."""
@@ -113,7 +113,7 @@ class Watch:
     def set_costs(self, costs: Tensor) -> None:
         """Of announcing each class where each is true, from now on."""
         least, most = float(costs.min()), float(costs.max())
-        self._share = (costs - least) / (most - least or 1.0)
+        self._share = ((costs - least) / (most - least or 1.0)).tolist()
         self._least, self._unit = least, most - least or 1.0
 
     def add_class(self, costs: Tensor, start: float) -> None:
@@ -137,17 +137,20 @@ class Watch:
         left = self._left[announced] - probability
         self._left[announced] = left if left > 0 else left + 1
 
-    def announce(self, rule: PurchaseRule, offers: OfferBlock, said: Sequence[int]) -> list[float]:
-        """Make the first rows' announcements up to one that is to be checked: the rates of checks of those made."""
-        suspects = [self.evidence.is_suspect(one) for one in range(len(self._made))]
+    def announce(self, rule: PurchaseRule, first_rates: Sequence[float], said: Sequence[int]) -> list[float]:
+        """Make the first rows' announcements up to one that is to be checked: the rates of checks of those made.
+
+        `first_rates` are what these would be had nothing been announced before; there may be more of them.
+        """
+        made, all_left, wealth, check_rate = self._made, self._left, self.evidence.wealth, rule.check_rate
         rates: list[float] = []
-        for one, first in zip(said, rule.first_rates(offers, len(said)), strict=True):
-            rate = rule.check_rate(first, self._made[one], suspects[one])
-            left = self._left[one] - rate
+        for one, first in zip(said, first_rates, strict=False):
+            rate = check_rate(first, made[one], wealth[one] > SURPRISE)
+            left = all_left[one] - rate
             if left <= 0:
                 break
-            self._left[one] = left
-            self._made[one] += 1
+            all_left[one] = left
+            made[one] += 1
             rates.append(rate)
         return rates
 
@@ -161,7 +164,7 @@ class Watch:
         if early or question.clock <= max(self.changes, default=-1):
             return None
         announced, expected = question.announced, (question.risk - self._least) / self._unit
-        wealth = self.evidence.bet(announced, y, expected, float(self._share[announced, y]), question.clock)
+        wealth = self.evidence.bet(announced, y, expected, self._share[announced][y], question.clock)
         if wealth < self.alarm:
             return None
         gone = [announced, *self.evidence.instead[announced]]

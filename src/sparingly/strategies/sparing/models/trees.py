@@ -110,21 +110,27 @@ class TreeMembers:
         """The leaves that rows `[block, feature]` reach in some of the trees, `[tree, block]`.
 
         Few rows take one walk, each once for every tree; many are walked down tree by tree, which stays in the cache.
+        Those that end side by side in the first tree go much the same ways in the others, so they go one after another.
         """
         joined = self._joined(rows.shape[1])
         if joined is None:
             return np.array([self.walk(rows, int(self._roots[tree])) for tree in trees])
+        found = np.empty((len(trees), len(rows)), dtype=np.int64)
         if len(rows) <= FEW_ROWS:
             every = np.empty((len(trees), len(rows), rows.shape[1] + 1), dtype=np.float32)
             every[:, :, :-1], every[:, :, -1] = rows, np.array(trees)[:, None]
-            found = joined.apply(every.reshape(-1, every.shape[2])).reshape(len(trees), len(rows))
+            found[:] = joined.apply(every.reshape(-1, every.shape[2])).reshape(found.shape)
         else:
-            every, found = np.empty((len(rows), rows.shape[1] + 1), dtype=np.float32), []
-            every[:, :-1] = rows
-            for tree in trees:
+            every = np.empty((len(rows), rows.shape[1] + 1), dtype=np.float32)
+            every[:, :-1], every[:, -1] = rows, trees[0]
+            found[0] = joined.apply(every)
+            order = np.argsort(found[0])
+            every = every[order]
+            for place, tree in enumerate(trees[1:], start=1):
                 every[:, -1] = tree
-                found.append(joined.apply(every))
-        return np.array(found) - (len(self._roots) - 1)
+                found[place, order] = joined.apply(every)
+        found -= len(self._roots) - 1
+        return found
 
     def walk(self, rows: NDArray[np.float32], root: int) -> NDArray[np.int64]:
         """The leaves that rows reach in the tree with this root, `[block]`, level by level."""
