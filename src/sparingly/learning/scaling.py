@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sparingly.learning.derived import Derived
+from sparingly.learning.tensor_cache import TensorCache
 
 FARTHEST = 1.0
 """How far beyond the smallest and the largest value seen an encoded feature may go, in widths of the end interval."""
@@ -56,7 +56,7 @@ class QuantileScaling:
         self.width = width
         self.directions = False
         """Whether every row of the sample had the length 1."""
-        self._arrays: Derived[tuple[NDArray[Any], ...]] = Derived()
+        self._arrays: TensorCache[tuple[NDArray[Any], ...]] = TensorCache()
 
     @property
     def n_features(self) -> int:

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sparingly.learning.derived import Derived
 from sparingly.learning.determinism import pad_block
 from sparingly.learning.networks import Network, build
 from sparingly.learning.scaling import ImageScaling, QuantileScaling, Unscaled
+from sparingly.learning.tensor_cache import TensorCache
 from sparingly.strategies.sparing.class_names import ClassNames
 from sparingly.strategies.sparing.models.ensemble import Ensemble, MLPEnsemble, ModuleEnsemble, temperature
 from sparingly.strategies.sparing.models.kernel import (
@@ -134,7 +134,7 @@ class Beliefs:
         self.learned: Tensor | None = None
         """After a training: what was held of each label unseen by labels alone, where classes' names are known."""
         self._labelled = torch.zeros(0)
-        self._lengths: Derived[Tensor] = Derived()
+        self._lengths: TensorCache[Tensor] = TensorCache()
         self._unheard: Tensor | None = None
         """Of each class that no label has named, how likely it is; None where all have been."""
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from sparingly.encoders import TextEncoder, text_encoder
 from sparingly.games import Game
-from sparingly.learning.derived import Derived
 from sparingly.learning.determinism import row_independent_product
+from sparingly.learning.tensor_cache import TensorCache
 from sparingly.strategies.sparing.models.ensemble import temperature
 
 CONTRAST = 11.0
@@ -78,7 +78,7 @@ class ClassNames:
         self.vectors = vectors
         self.share = 0.0
         self._temperature = 1.0
-        self._directions: Derived[Tensor] = Derived()
+        self._directions: TensorCache[Tensor] = TensorCache()
 
     def moved(self, mean: Tensor) -> Tensor | None:
         """The names as observations around another mean, `[class, feature]`; None where they are too many."""

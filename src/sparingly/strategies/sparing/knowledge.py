@@ -288,7 +288,8 @@ class Knowledge:
             halves = self.panel.posterior(halves, self.bought["answers"])
         few, all_ = (costs[(held @ costs.T).argmin(1), y].double() for held in halves)
         saved = (few - all_) / math.log(2)
-        mean, error, paid = float(saved.mean()), float(saved.std()) / len(saved) ** 0.5, max(float(now.mean()), 1e-12)
+        mean, paid = float(saved.mean()), max(float(now.mean()), 1e-12)
+        error: float = float(saved.std()) / len(saved) ** 0.5
         if self.panel is None:
             curve = mean - error
         elif len(costs) <= MANY:
@@ -431,5 +432,5 @@ def _shrunk(mean: float, error: float, usual: float, spread: float) -> float:
     >>> round(_shrunk(0.0, 0.1, usual=0.2, spread=0.1), 3), round(_shrunk(0.3, 0.01, usual=0.2, spread=0.1), 3)
     (0.1, 0.299)
     """
-    trust = spread**2 / (spread**2 + error**2)
+    trust = spread * spread / (spread * spread + error * error)
     return usual + trust * (mean - usual)

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sparingly.learning.derived import Derived
 from sparingly.learning.label_memory import Memory
+from sparingly.learning.tensor_cache import TensorCache
 from sparingly.strategies.sparing.consulting.panel import NO_ANSWER
 from sparingly.strategies.sparing.models.kernel import squared_distances, squared_lengths
 from sparingly.strategies.sparing.open_questions import OpenQuestion
@@ -103,7 +103,7 @@ class Bought:
     def __init__(self, folds: int, experts: int = 0) -> None:
         self.folds, self.experts = folds, experts
         self._memory = Memory()
-        self._scaled: Derived[tuple[Tensor, Tensor, Tensor]] = Derived()
+        self._scaled: TensorCache[tuple[Tensor, Tensor, Tensor]] = TensorCache()
 
     def __len__(self) -> int:
         return self._memory.length

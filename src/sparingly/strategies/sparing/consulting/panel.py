@@ -76,9 +76,8 @@ class Panel:
         those heard first, and of those heard after others, which experts who err together make worth less; apart for
         each step of what was expected, for where the own model is sure it often knows what an expert would say."""
         truth = min((one.price for one in game.experts if one.gold), default=math.inf)
-        for e, expert in enumerate(self.experts):
-            if expert.price > DEAR * truth:
-                self.saved[e, ..., 1] *= DOUBTED
+        dear = torch.tensor([one.price > DEAR * truth for one in self.experts])
+        self.saved[dear, ..., 1] *= DOUBTED
 
     def __len__(self) -> int:
         return len(self.experts)

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sparingly.learning.derived import Derived
 from sparingly.learning.determinism import COLUMNS
 from sparingly.learning.networks import with_output
+from sparingly.learning.tensor_cache import TensorCache
 from sparingly.learning.training import Adam, Autograd, descend
 
 LEARNING_RATE = 1e-2
@@ -93,7 +93,7 @@ class MLPEnsemble(Ensemble):
         self.width = width
         self.parameters = torch.zeros(0)
         self._n_inputs = 0
-        self._widened: Derived[tuple[Tensor, ...]] = Derived()
+        self._widened: TensorCache[tuple[Tensor, ...]] = TensorCache()
 
     def views(self, flat: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """W1 `[input, member * width]`, b1, W2 `[member, width, class]` and b2 in a flat vector."""

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sparingly.learning.derived import Derived
 from sparingly.learning.determinism import row_independent_product
+from sparingly.learning.tensor_cache import TensorCache
 
 POWERS = (0.0, 0.25)
 """Of the components' shares of the variance, that they may be weighted by."""
@@ -60,7 +60,7 @@ class Components:
         """`[input, component]`, from the most to the least of the variance."""
         self.share = torch.zeros(0)
         """Of the variance kept, for each component."""
-        self._weights: Derived[dict[float, Tensor]] = Derived()
+        self._weights: TensorCache[dict[float, Tensor]] = TensorCache()
 
     def fit(self, sample: Tensor) -> Components:
         """Take the components of a sample `[rows, input]`."""
@@ -118,7 +118,7 @@ class KernelMembers:
         self._rate = self._ridge = 1.0
         self._named = 0
         """How many rows, after those of the labels, are classes' names."""
-        self._lengths: Derived[Tensor] = Derived()
+        self._lengths: TensorCache[Tensor] = TensorCache()
 
     def fit(
         self,

@@ -10,13 +10,13 @@ from torch import Tensor
 T = TypeVar("T")
 
 
-class Derived(Generic[T]):
+class TensorCache(Generic[T]):
     """What was last computed from a tensor; computed again for another one, or once that one was written to.
 
     Copies begin empty, and so does one that is pickled: the value is no part of any state.
 
     >>> import torch
-    >>> parameters, lengths = torch.tensor([[3.0, 4.0]]), Derived()
+    >>> parameters, lengths = torch.tensor([[3.0, 4.0]]), TensorCache()
     >>> def compute(rows):
     ...     print("computed")
     ...     return rows.square().sum(1)
@@ -39,5 +39,5 @@ class Derived(Generic[T]):
             kept = self._kept = (source, version, compute(source))
         return kept[2]
 
-    def __reduce__(self) -> tuple[type[Derived[T]], tuple[()]]:
+    def __reduce__(self) -> tuple[type[TensorCache[T]], tuple[()]]:
         return type(self), ()
