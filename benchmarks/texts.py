@@ -55,7 +55,7 @@ GRIDS: dict[str, list[Spec]] = {
 }
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=len(DATA))
 def _data(name: str, encoder: str) -> Dataset:
     return load(name, "encoded", encoder=encoder)
 
