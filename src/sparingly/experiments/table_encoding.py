@@ -207,7 +207,9 @@ def encode_target(values: Any, name: str = "target") -> tuple[NDArray[np.int64],
     once = [repr(str(kind)) for kind in kinds[counts < 2]]
     if once:
         which = f"class {once[0]} of {name} is" if len(once) == 1 else f"classes {_some(once)} of {name} are"
-        raise DataError(f"{which} seen once, and every class needs two rows: leave such rows out, or join them to another class")
+        raise DataError(
+            f"{which} seen once, and every class needs two rows: leave such rows out, or join them to another class"
+        )
     return y.astype(np.int64), tuple(map(str, kinds))
 
 

@@ -61,7 +61,7 @@ def test_bytes_that_are_no_picture_are_no_text_where_pictures_are_expected(make)
     agent = make(n_features=(3, 32, 32))
     with pytest.raises(AgentError, match="the image is none of PNG, JPEG"):
         agent.observe(b"hello")
-    with pytest.raises(AgentError, match="not the text 'cat.png': give a pathlib.Path, bytes or a PIL image"):
+    with pytest.raises(AgentError, match=r"not the text 'cat\.png': give a pathlib\.Path, bytes or a PIL image"):
         agent.observe("cat.png")
     with pytest.raises(AgentError, match="an observation is a picture of 3 x 32 x 32 numbers, not words: category"):
         agent.observe({"words": "hello"})

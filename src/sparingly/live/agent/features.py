@@ -80,7 +80,9 @@ class Schema:
             shape = self.shape or _refused(lambda pictures: shape_of(read_picture(pictures[0])), [block[0]])
             return replace(self, shape=shape)
         if len(self.shape or ()) == 3 and isinstance(block[0], str):
-            raise AgentError(f"{self._no_picture(f'the text {shortened(block[0])}')}: give a pathlib.Path, bytes or a PIL image")
+            raise AgentError(
+                f"{self._no_picture(f'the text {shortened(block[0])}')}: give a pathlib.Path, bytes or a PIL image"
+            )
         if self.table is not None:
             grown = _refused(self.table.grown, _plain_rows(block)) if self.is_raw else self.table
             return self if grown is self.table else replace(self, table=grown)
