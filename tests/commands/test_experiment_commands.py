@@ -219,6 +219,17 @@ def test_a_dry_run_lists_the_file(sparingly, tables):
         assert "is told" not in sparingly(*words.split(), *more.split())[1]
 
 
+def test_texts_are_told_and_the_rows_that_have_none(sparingly, tables):
+    told = pd.read_csv(tables / "text.csv").assign(about=[f"card number {i} is lost" for i in range(60)])
+    told.loc[[3, 5], "note"] = ""
+    told.to_csv(tables / "notes.csv", index=False)
+    words = "run --data notes.csv --target label --text note --encoder hashing --dry-run"
+    code, out, said = sparingly(*words.split())
+    assert code == 0
+    assert "column 'note' is read as text, encoder hashing; in 2 of 60 rows there is none\n" in out + said
+    assert "column 'about' is read as text, encoder hashing\n" in out + said
+
+
 def test_reproduce_lists_its_choices_and_fetch_suggests(capsys):
     with pytest.raises(SystemExit) as left:
         main(["reproduce"])

@@ -168,7 +168,8 @@ def frame_of(**columns):
     ("frame", "target", "message"),
     [
         (frame_of(), "label", "column 'label' is not in the table; its columns are a, y"),
-        (frame_of(y=["p", "q", "p", "r"]), "y", "class 'q' of y is seen once"),
+        (frame_of(y=["p", "q", "p", "p"]), "y", "class 'q' of y is seen once, and every class needs two rows: leave"),
+        (frame_of(y=["p", "q", "p", "r"]), "y", "classes 'q', 'r' of y are seen once"),
         (frame_of(y=["p", None, "p", "p"]), "y", "y is missing in row 1"),
         (frame_of(y=["p"] * 4), "y", "y is 'p' in every row"),
         (frame_of(a=[1.0, np.inf, 0.0, 0.0]), "y", "column 'a' is infinite in row 1"),
@@ -178,6 +179,12 @@ def frame_of(**columns):
 def test_bad_tables(frame, target, message):
     with pytest.raises(DataError, match=message.replace("(", r"\(")):
         encode_table(frame, target)
+
+
+def test_of_many_classes_seen_once_some_are_named():
+    kinds = ["p"] * 20 + [f"k{k}" for k in range(7)]
+    with pytest.raises(DataError, match="classes 'k0', 'k1', 'k2', 'k3', 'k4' and 2 more of y are seen once"):
+        encode_table(pd.DataFrame({"a": np.arange(27.0), "y": kinds}), "y")
 
 
 def test_a_column_of_text_is_named():

@@ -15,7 +15,7 @@ from sparingly.commands.cost_options import stated_costs
 from sparingly.encoders.text_encoders import chosen_name
 from sparingly.experiments import array_cache, dataset_sources, datasets, openml
 from sparingly.experiments.csv_files import DataError
-from sparingly.experiments.data_description import costs_in_words, described, text_columns
+from sparingly.experiments.data_description import costs_in_words, described, texts_read
 from sparingly.experiments.reports.advice import in_text
 from sparingly.experiments.reports.comparison import Digest, complete_seeds, digest
 from sparingly.experiments.reports.paper_runs import paper_runs
@@ -199,8 +199,7 @@ def task_notes(task: Task, *, whole: bool) -> list[str]:
     data = dataset_of(task, "encoded")
     lines = [*data.notes, *(described(data) if whole else ())]
     if task.encoder is not None:
-        columns = [f"column {name!r} is read as text" for name in text_columns(data)] or ["texts"]
-        lines += [f"{column}, encoder {task.encoder}" for column in columns]
+        lines += texts_read(data, task.encoder)
     lines.append(costs_in_words(data.classes, task.costs, task.query_cost, task.expert))
     if whole or task.order == "file":
         orders = {"shuffle": "in random order, another for each seed (--order file keeps it)", "file": "in their order"}

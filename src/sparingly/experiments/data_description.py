@@ -46,10 +46,18 @@ every other wrong announcement 1; a question costs 0.5'
     return ", ".join(stated + rest) + price if stated else f"a wrong announcement costs {usual:g}{price}"
 
 
-def text_columns(data: Dataset) -> list[str]:
-    """Which columns are read as texts."""
-    fields = {} if data.schema is None else data.schema.fields
-    return [name for name, field in fields.items() if field.kind == "text"]
+def texts_read(data: Dataset, encoder: str) -> list[str]:
+    """Which columns are read as texts, and in how many rows there is none."""
+    if data.schema is None or not data.schema.has_texts:
+        return [f"texts, encoder {encoder}"]
+    lines, end = [], 0
+    for name, field in data.schema.fields.items():
+        end += field.width
+        if field.kind == "text":
+            gaps = int(data.raw[:, end - 1].sum()) if field.marks_gaps else 0
+            none = f"; in {gaps:,} of {len(data):,} rows there is none" if gaps else ""
+            lines.append(f"column {name!r} is read as text, encoder {encoder}{none}")
+    return lines
 
 
 def described(data: Dataset) -> Iterator[str]:

@@ -23,6 +23,8 @@ from sparingly.experiments.csv_files import DataError, check_columns, named_colu
 ALMOST_ALL = 0.9
 FEW = 10
 """A column of more distinct values, almost all of them numbers, is meant to be a number."""
+_NAMED = 5
+"""An error names so many classes at most."""
 
 
 @dataclass(frozen=True)
@@ -202,8 +204,12 @@ def encode_target(values: Any, name: str = "target") -> tuple[NDArray[np.int64],
         raise DataError(f"{name} is {str(kinds[0])!r} in every row: there is nothing to tell apart")
     if len(kinds) > MOST_CATEGORIES and len(kinds) > len(y) / 10:
         raise DataError(f"{name} has {len(kinds)} distinct values in {len(y)} rows: a target must be a class")
-    if counts.min() < 2:
-        raise DataError(f"class {str(kinds[counts.argmin()])!r} of {name} is seen once: every class needs two rows")
+    once = [repr(str(kind)) for kind in kinds[counts < 2]]
+    if once:
+        which = f"class {once[0]} of {name} is" if len(once) == 1 else f"classes {_some(once)} of {name} are"
+        raise DataError(
+            f"{which} seen once, and every class needs two rows: leave such rows out, or join them to another class"
+        )
     return y.astype(np.int64), tuple(map(str, kinds))
 
 
@@ -236,3 +242,9 @@ def _numbers(values: Any, column: Any) -> NDArray[np.float32]:
     if np.isinf(numbers).any():
         raise DataError(f"column {column!r} is infinite in row {int(np.isinf(numbers).argmax())}")
     return numbers
+
+
+def _some(names: list[str]) -> str:
+    """The first names of a list, and how many more there are."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -61,8 +61,10 @@ def test_bytes_that_are_no_picture_are_no_text_where_pictures_are_expected(make)
     agent = make(n_features=(3, 32, 32))
     with pytest.raises(AgentError, match="the image is none of PNG, JPEG"):
         agent.observe(b"hello")
-    with pytest.raises(AgentError, match="an observation is a picture of 3 x 32 x 32 numbers, not text: text"):
-        agent.observe("hello")
+    with pytest.raises(AgentError, match=r"not the text 'cat\.png': give a pathlib\.Path, bytes or a PIL image"):
+        agent.observe("cat.png")
+    with pytest.raises(AgentError, match="an observation is a picture of 3 x 32 x 32 numbers, not words: category"):
+        agent.observe({"words": "hello"})
 
 
 def test_an_agent_of_numbers_takes_no_picture(make) -> None:

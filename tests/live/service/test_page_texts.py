@@ -54,6 +54,19 @@ def test_mails_other_scripts_and_code_are_shown_well(served, people, url, size, 
     expect(page.get_by_role("heading", name="Nothing to answer")).to_be_visible()
 
 
+def test_code_between_fences_is_code_and_the_mail_around_it_is_not(served, people, url):
+    agent = served.service.agents.get("mails")
+    agent.observe("It fails:\n\n```python\nx = <b>1</b>\n```\n\nWhy is that? And ``` alone begins no code.")
+    page = people()
+    page.goto(f"{url}/agents/mails/answer")
+    text = page.locator("#shown .text")
+    expect(text).to_have_text(
+        ["It fails:", "```python x = <b>1</b> ```", "Why is that? And ``` alone begins no code."], use_inner_text=True
+    )
+    fonts = text.evaluate_all("boxes => boxes.map((box) => getComputedStyle(box).fontFamily)")
+    assert ["monospace" in font for font in fonts] == [False, True, False]
+
+
 def test_none_of_these_adds_a_class_with_the_answer(served, people, url, tmp_path):
     agent = served.service.agents.get("mails")
     for text in ("my card is lost", "close my account", "where is my money"):

@@ -79,6 +79,10 @@ class Schema:
         if self.names is None and (is_given_picture(block[0]) or bytes_of_picture):
             shape = self.shape or _refused(lambda pictures: shape_of(read_picture(pictures[0])), [block[0]])
             return replace(self, shape=shape)
+        if len(self.shape or ()) == 3 and isinstance(block[0], str):
+            raise AgentError(
+                f"{self._no_picture(f'the text {shortened(block[0])}')}: give a pathlib.Path, bytes or a PIL image"
+            )
         if self.table is not None:
             grown = _refused(self.table.grown, _plain_rows(block)) if self.is_raw else self.table
             return self if grown is self.table else replace(self, table=grown)
@@ -96,9 +100,13 @@ class Schema:
         if self.shape not in (None, (table.width,)):
             assert self.shape is not None
             if len(self.shape) == 3:
-                raise AgentError(f"an observation is a picture of {_extent(self.shape)} numbers, not {table.described}")
+                raise AgentError(self._no_picture(table.described))
             raise AgentError(f"the row becomes {table.width} numbers, not {_extent(self.shape)}: leave n_features out")
         return replace(self, shape=(table.width,), table=table)
+
+    def _no_picture(self, what: str) -> str:
+        assert self.shape is not None
+        return f"an observation is a picture of {_extent(self.shape)} numbers, not {what}"
 
     def _completed(self, features: Any) -> Schema:
         named = _named(features)

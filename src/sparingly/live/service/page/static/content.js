@@ -10,11 +10,19 @@ function shown({ payload, features, feature_names: names }) {
     return make("div", { className: "content" }, image);
   }
   const wide = make("div", { className: "content wide" });
-  if (payload && payload.kind === "text") {
-    wide.append(make("div", { className: looksLikeCode(payload.text) ? "text code" : "text", text: payload.text }));
-  }
+  if (payload && payload.kind === "text") wide.append(...parts(payload.text));
   else wide.append(...table(payload ? Object.entries(payload.fields) : named(features, names)));
   return wide;
+}
+
+/** A text in its parts: code is what stands between fences of three backticks, or looks like it. */
+function parts(text) {
+  return text.split(/(^```[^\n]*\n[^]*?^```[^\n]*$)/m).filter((part) => part.trim()).map((part) =>
+    make("div", {
+      className: part.startsWith("```") || looksLikeCode(part) ? "text code" : "text",
+      text: part.replace(/^\n/, ""),
+    }),
+  );
 }
 
 /** Whether most lines of a text are indented, or end as statements and blocks do. */
