@@ -2,7 +2,8 @@
 
 The code behind the tables shuffles the rows of a set of images by its seed, so that these streams can be played again:
 how often the commonest class comes, which the authors' records have of each run, says that they are the same.
-Strategies begin with the weights of the authors' runs, as far as the order of their draws is known (`WEIGHTS`).
+Strategies begin with the weights of the authors' runs and learn from the same batches: both come from one generator,
+in an order that the released code shows (`begin`). What is left is rounding, on another device.
 
 `python -m benchmarks.authors_streams [--data NAME ...] [--strategy NAME ...] [--seeds N] [--minutes N]` plays what is
 missing, one line a run in docs/results/authors_streams.csv; `python -m benchmarks.rivals_table` shows the runs beside
@@ -21,11 +22,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from scipy.stats import pearsonr
-from torch import nn
+from torch import Tensor, nn
 
 import sparingly as sp
-from benchmarks.ineural import authors_weights
+from benchmarks.ineural import draw_weights
 from sparingly.experiments.dataset import Dataset
 from sparingly.experiments.datasets import load
 from sparingly.experiments.reports.paper_runs import STOPPED
@@ -35,6 +37,9 @@ from sparingly.experiments.runs.many_runs import begun_within
 from sparingly.experiments.runs.paper_studies import study
 from sparingly.experiments.runs.single_run import make_strategy
 from sparingly.experiments.streams import Stream
+from sparingly.learning.networks import normal_mlp
+from sparingly.strategies.published.selective_sampling.margin import Margin
+from sparingly.strategies.published.selective_sampling.neuronal import Neuronal
 
 RUNS = Path("docs/results/authors_streams.csv")
 COLUMNS = ["dataset", "label", "seed", "commonest", "regret", "questions"]
@@ -56,20 +61,50 @@ def commonest(y: Any) -> int:
     return int(np.bincount(y).max())
 
 
-def second_network(strategy: sp.NeuralCBP) -> None:
-    """NeuralCBP's f2 as the authors' seed draws it after f1, whose weights are theirs already."""
-    network, seed = strategy.network, strategy.seed
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seed)
-        for net in (network.f1, network.f2):
-            drawn = [nn.Linear(layer.in_features, layer.out_features) for layer in net.linear]
-            if net is network.f2:
-                for here, there in zip(net.linear, drawn, strict=True):
-                    here.load_state_dict(there.state_dict())
+class BatchOrder:
+    """Orders of rows as torch's loader of shuffled batches draws them from the global generator, here from a state.
+
+    An epoch draws two numbers: one for the loader's workers, and one that the order comes from.
+    """
+
+    def __init__(self, state: Tensor) -> None:
+        self.generator = torch.Generator()
+        self.generator.set_state(state)
+
+    def permutation(self, n: int) -> NDArray[np.int64]:
+        _, seed = (int(torch.empty((), dtype=torch.int64).random_(generator=self.generator)) for _ in range(2))
+        order: NDArray[np.int64] = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).numpy()
+        return order
 
 
-WEIGHTS: dict[str, Callable[[Any], None]] = {"neural_cbp": second_network, "ineural": authors_weights}
-"""How weights become the authors'; those of Cesa and Margin are drawn as theirs, Neuronal's are our own."""
+def one_network(strategy: Margin) -> None:
+    """The weights of Margin's classifier, from the global generator."""
+    drawn = normal_mlp(strategy.shape, strategy.game.n_outcomes)
+    strategy.classifier.load_state_dict(drawn.state_dict())
+
+
+def two_networks(strategy: sp.NeuralCBP | Neuronal) -> None:
+    """The weights of NeuralCBP or Neuronal, f1's and then f2's, from the global generator."""
+    for net in (strategy.network.f1, strategy.network.f2):
+        for layer in net.linear:
+            layer.load_state_dict(nn.Linear(layer.in_features, layer.out_features).state_dict())
+
+
+DRAWS: dict[str, Callable[[Any], None]] = {
+    "margin": one_network,
+    "neural_cbp": two_networks,
+    "neuronal": two_networks,
+    "ineural": draw_weights,
+}
+"""How the authors' code draws the weights of a strategy. Cesa, too, is seeded but for the coin by which it asks."""
+
+
+def begin(strategy: Any, name: str) -> None:
+    """Let a strategy begin as the authors' run of its seed: the weights, and then the batches, from one generator."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(strategy.seed)
+        DRAWS[name](strategy)
+        strategy.rng = BatchOrder(torch.get_rng_state())
 
 
 def play(name: str, row: Any, seed: int) -> list[Any]:
@@ -77,7 +112,7 @@ def play(name: str, row: Any, seed: int) -> list[Any]:
     source = authors_stream(_data(name), seed)
     game = sp.label_efficient(source.dataset.n_classes)
     strategy = make_strategy(Run(task=row.task, player=row.player, seed=seed), game, source)
-    WEIGHTS.get(row.player.strategy, lambda _: None)(strategy)
+    begin(strategy, row.player.strategy)
     played = list(sp.play(strategy, game, zip(source.X, source.y.tolist(), strict=True)))
     asked = sum(one.action >= game.n_outcomes for one in played)
     return [name, row.player.shown, seed, commonest(source.y), sum(one.cost for one in played), asked]
@@ -154,8 +189,7 @@ def _correlation(part: Any, name: str) -> str:
 def study_streams() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=list(STUDIES), choices=list(STUDIES))
-    strategies = ["margin", "cesa", "neural_cbp", "neuronal", "ineural"]
-    parser.add_argument("--strategy", nargs="+", default=strategies, choices=strategies)
+    parser.add_argument("--strategy", nargs="+", default=list(DRAWS), choices=list(DRAWS))
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--minutes", type=float, help="begin no run after so many")
     torch.set_num_threads(1)

@@ -14,6 +14,8 @@ from sparingly.experiments.datasets import load
 from sparingly.experiments.reports.paper_runs import beside_the_paper, draw_all_beside, paper_runs
 from sparingly.experiments.runs.experiment_settings import SettingsError
 from sparingly.strategies.published.selective_sampling.ineural import INeural
+from sparingly.strategies.published.selective_sampling.margin import Margin
+from sparingly.strategies.published.selective_sampling.neuronal import Neuronal
 
 
 @pytest.fixture
@@ -192,15 +194,37 @@ def test_the_streams_of_images_are_the_authors_own():
         assert all(len(set(stream.index.tolist())) == 9999 for stream in streams)
 
 
-def test_neural_cbp_begins_with_the_weights_that_the_authors_seed_draws():
-    strategy = NeuralCBP(label_efficient(3), 20, seed=7)
-    authors_streams.second_network(strategy)
+@pytest.mark.parametrize("kind", [NeuralCBP, Neuronal])
+def test_two_networks_begin_with_the_weights_that_the_authors_seed_draws(kind):
+    strategy = kind(label_efficient(3), 20, seed=7)
+    authors_streams.begin(strategy, strategy.name)
     network, size = strategy.network, strategy.network.embedding.size
     torch.manual_seed(7)
     drawn = [torch.nn.Linear(*shape) for shape in ((20, 100), (100, 3), (size, 100), (100, 3))]
     for here, there in zip([*network.f1.linear, *network.f2.linear], drawn, strict=True):
         assert torch.equal(here.weight, there.weight)
         assert torch.equal(here.bias, there.bias)
+    assert_orders_of_a_loader(strategy.rng)
+
+
+def test_margin_begins_with_the_weights_that_the_authors_seed_draws():
+    strategy = Margin(label_efficient(2), 20, seed=7)
+    authors_streams.begin(strategy, "margin")
+    torch.manual_seed(7)
+    layers = [torch.nn.Linear(20, 100), torch.nn.Linear(100, 1)]
+    for here, layer in zip(strategy.classifier.network.linear, layers, strict=True):
+        torch.nn.init.normal_(layer.weight, std=0.1)
+        assert torch.equal(here.weight, layer.weight)
+        assert not here.bias.any()
+    assert_orders_of_a_loader(strategy.rng)
+
+
+def assert_orders_of_a_loader(order) -> None:
+    """The next orders are those of torch's own loader, given the global generator as it is now."""
+    for n in (5, 100):
+        rows = torch.utils.data.TensorDataset(torch.arange(n))
+        loaded = torch.utils.data.DataLoader(rows, batch_size=64, shuffle=True)
+        assert torch.cat([batch for (batch,) in loaded]).tolist() == order.permutation(n).tolist()
 
 
 def test_runs_on_one_stream_stand_beside_each_other(tmp_path, monkeypatch):
