@@ -118,11 +118,17 @@ def new_labels_only(strategy: INeural) -> None:
 
 
 def authors_weights(strategy: INeural) -> None:
-    """The initial weights of the released code's runs 0 to 24: whole first layers, drawn in its order by their seed."""
-    network, seed = strategy.network, strategy.seed % 25
+    """The initial weights of the released code's runs 0 to 24."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(strategy.seed % 25)
+        draw_weights(strategy)
+
+
+def draw_weights(strategy: INeural) -> None:
+    """Weights in the released code's order, from the global generator: whole first layers, f1's and then f2's."""
+    network = strategy.network
     blocks, size = len(network.f1.blocks), network.n_features
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seed)
+    with torch.no_grad():
         for net, dense in ((network.f1, 0), (network.f2, blocks * size)):
             first, head = nn.Linear(dense + blocks * size, WIDTH), nn.Linear(WIDTH, 1)
             parts = torch.split(first.weight, [dense, *[size] * blocks], 1)

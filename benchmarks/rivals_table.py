@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import fisher_exact
 
-from benchmarks import ineural
+from benchmarks import authors_streams, ineural
 from sparingly.experiments.reports.comparison import Digest
 from sparingly.experiments.reports.paper_runs import (
     COSTS,
@@ -305,6 +305,7 @@ def study() -> None:
         ("agreement", agreement(runs, rows)),
         ("chance", by_chance(runs, theirs, tables)),
         ("single runs", single_runs(runs, theirs)),
+        ("the authors' streams", authors_streams.table(theirs)),
         ("stopped", collapses(runs)),
         ("still asking", still_asking(runs, theirs)),
         ("first rounds", first_rounds(theirs)),

@@ -6,13 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from benchmarks import ineural, rivals_table
+from benchmarks import authors_streams, ineural, rivals_table
 
-from sparingly import label_efficient
+from sparingly import NeuralCBP, label_efficient
 from sparingly.experiments.dataset import Dataset
+from sparingly.experiments.datasets import load
 from sparingly.experiments.reports.paper_runs import beside_the_paper, draw_all_beside, paper_runs
 from sparingly.experiments.runs.experiment_settings import SettingsError
 from sparingly.strategies.published.selective_sampling.ineural import INeural
+from sparingly.strategies.published.selective_sampling.margin import Margin
+from sparingly.strategies.published.selective_sampling.neuronal import Neuronal
 
 
 @pytest.fixture
@@ -175,3 +178,66 @@ def test_a_file_that_is_not_there_or_says_nothing_is_named(tmp_path, monkeypatch
     (tmp_path / "paper").mkdir()
     (tmp_path / "paper" / "runs.csv").write_text("table,dataset,strategy,regret,questions\nQ1,adult,Cesa,1,2\n")
     assert len(paper_runs()) == 1
+
+
+def test_the_streams_of_images_are_the_authors_own():
+    theirs = paper_runs()
+    if theirs is None:
+        pytest.skip("the authors' own runs are not at hand (paper/runs.csv beside SPARINGLY_DATA)")
+    for name in authors_streams.STUDIES:
+        data = load(name, "paper")
+        streams = [authors_streams.authors_stream(data, seed) for seed in range(25)]
+        ours = sorted(authors_streams.commonest(stream.y) for stream in streams)
+        rows = theirs[(theirs["dataset"] == name) & ~theirs["table"].str.startswith("Q3")]
+        for key, part in rows.groupby(["table", "strategy"]):
+            assert sorted(part["majority_count"]) == ours, key
+        assert all(len(set(stream.index.tolist())) == 9999 for stream in streams)
+
+
+@pytest.mark.parametrize("kind", [NeuralCBP, Neuronal])
+def test_two_networks_begin_with_the_weights_that_the_authors_seed_draws(kind):
+    strategy = kind(label_efficient(3), 20, seed=7)
+    authors_streams.begin(strategy, strategy.name)
+    network, size = strategy.network, strategy.network.embedding.size
+    torch.manual_seed(7)
+    drawn = [torch.nn.Linear(*shape) for shape in ((20, 100), (100, 3), (size, 100), (100, 3))]
+    for here, there in zip([*network.f1.linear, *network.f2.linear], drawn, strict=True):
+        assert torch.equal(here.weight, there.weight)
+        assert torch.equal(here.bias, there.bias)
+    assert_orders_of_a_loader(strategy.rng)
+
+
+def test_margin_begins_with_the_weights_that_the_authors_seed_draws():
+    strategy = Margin(label_efficient(2), 20, seed=7)
+    authors_streams.begin(strategy, "margin")
+    torch.manual_seed(7)
+    layers = [torch.nn.Linear(20, 100), torch.nn.Linear(100, 1)]
+    for here, layer in zip(strategy.classifier.network.linear, layers, strict=True):
+        torch.nn.init.normal_(layer.weight, std=0.1)
+        assert torch.equal(here.weight, layer.weight)
+        assert not here.bias.any()
+    assert_orders_of_a_loader(strategy.rng)
+
+
+def assert_orders_of_a_loader(order) -> None:
+    """The next orders are those of torch's own loader, given the global generator as it is now."""
+    for n in (5, 100):
+        rows = torch.utils.data.TensorDataset(torch.arange(n))
+        loaded = torch.utils.data.DataLoader(rows, batch_size=64, shuffle=True)
+        assert torch.cat([batch for (batch,) in loaded]).tolist() == order.permutation(n).tolist()
+
+
+def test_runs_on_one_stream_stand_beside_each_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(authors_streams, "RUNS", tmp_path / "runs.csv")
+    rows = [("mnist", "Margin", seed, 100 + seed, 50.0 + seed, 3 if seed == 4 else 30 + seed) for seed in range(5)]
+    rows += [("mnist", "Margin", seed, 999, 1.0, 1) for seed in (5, 6)]
+    ours = pd.DataFrame(rows, columns=authors_streams.COLUMNS)
+    ours.to_csv(authors_streams.RUNS, index=False)
+    theirs = ours.rename(columns={"label": "strategy", "commonest": "majority_count"}).assign(table="Q2")[::-1]
+    theirs.loc[theirs["seed"] < 2, "regret"] += 10
+    line = authors_streams.table(theirs)[2]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[:4] == ["mnist", "Margin", "5", "52 ± 1"], "streams that cannot be told apart are left out"
+    assert cells[5] == "-4 ± 2"
+    assert cells[-4:] == ["1", "0", "0", "3"]
+    assert cells[9] == "1.00"

@@ -245,3 +245,29 @@ def test_a_row_of_an_earlier_summary_is_not_marked_where_a_run_of_it_was_played_
     mine = both.runs["label"] == "Neural-CBP"
     assert both.runs[mine]["seed"].nunique() == 1, "another outcome: only today's runs count"
     assert not both.runs["earlier"].any()
+
+
+def test_further_seeds_are_added_to_a_row_of_an_earlier_summary_where_what_both_have_is_alike(told, tmp_path):
+    curves, seed = (told.regret, told.f1, told.costs), told.runs["seed"]
+    columns = ["table", "dataset", "label", "seed", "regret", "queries"]
+
+    def filled(new, old, earlier=False):
+        Digest(old.assign(earlier=earlier), *curves).write(tmp_path)
+        return Digest(new, *curves).filled_from(Digest.read(tmp_path)).runs
+
+    for first in (told.runs[seed < 2], told.runs[seed == 0]):
+        both = filled(told.runs[seed > 0], first)
+        assert both[columns].to_numpy().tolist() == told.runs[columns].to_numpy().tolist()
+        assert not both["earlier"].any()
+    assert set(filled(told.runs[seed == 2], told.runs[seed < 2], earlier=True)["seed"]) == {2}, "marked: made anew"
+    other = told.runs.assign(regret=told.runs["regret"] + 1)
+    assert set(filled(other[seed > 0], told.runs[seed < 2])["seed"]) == {1, 2}, "another outcome: today's only"
+
+
+def test_the_curves_of_a_row_with_further_seeds_are_of_the_side_with_more_runs(told, tmp_path):
+    seed = told.runs["seed"]
+    for more, kept in ((seed < 2, 0), (seed > 1, 1)):
+        then = Digest(told.runs[more].assign(earlier=False), told.regret.assign(mean=0), told.f1, told.costs)
+        then.write(tmp_path)
+        now = Digest(told.runs[~more], told.regret.assign(mean=1), told.f1, told.costs)
+        assert set(now.filled_from(Digest.read(tmp_path)).regret["mean"]) == {kept}

@@ -15,7 +15,7 @@ from sparingly.strategies.sparing.consulting.reliability import Reliability
 from sparingly.strategies.sparing.knowledge import USUAL_SLOPE
 from sparingly.strategies.sparing.models.kernel import KernelMembers
 from sparingly.strategies.sparing.open_questions import OpenQuestion
-from sparingly.strategies.sparing.purchase import Offer, PurchaseRule
+from sparingly.strategies.sparing.purchase import FIRST, Offer, PurchaseRule
 from sparingly.strategies.sparing.worth import Worth
 
 GPT, LLAMA, HUMAN = sp.Expert("gpt", 0.01), sp.Expert("llama", 0.01), sp.Expert("human", 1.0, gold=True)
@@ -225,6 +225,17 @@ def test_an_expert_who_costs_much_beside_the_truth_has_to_show_what_answers_save
         assert (panel.best_offer(belief, [], truth=0.1) is not None) == asked
     alone = Panel(sp.label_efficient(3, experts=[sp.Expert("gpt", 0.05, accuracy=0.9)]))
     assert alone.best_offer(belief, []) is not None
+
+
+@pytest.mark.parametrize("n_classes", [8, 12])
+def test_there_is_a_model_soon_however_many_classes_there_are(n_classes):
+    """With 12 classes the start once ended after 12 truths; a model, which needs 20, came hundreds of rounds later."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(n_classes, size=40)
+    X = (3 * rng.normal(size=(n_classes, 5))[y] + rng.normal(size=(40, 5))).astype(np.float32)
+    _, strategy = _play([GPT, HUMAN], X, y, {"gpt": _said(y, 0.9, n_classes, rng)}, horizon=900)
+    assert strategy.n_labels >= FIRST
+    assert strategy.knowledge.worth is not None
 
 
 def _judged(seed):

@@ -122,26 +122,52 @@ class Digest:
 
         A row of which this one has a few runs only, all as the earlier summary has them, stands as it was, too, and is
         not marked: today's code plays what was played then. Nor is a row that the earlier summary itself, which was
-        filled so, does not mark. Tables stand in the order of the earlier summary.
+        filled so, does not mark. Seeds that such a row lacks are added to it, where those that both have are alike; its
+        curves, whose seeds cannot be told apart any more, are of the side with more runs. Rows stand in the order of
+        the earlier summary.
         """
         import pandas as pd
 
-        confirmed = self._confirmed(earlier)
-        tables = list(dict.fromkeys([*earlier.runs["table"], *self.runs["table"]]))
+        confirmed, longer = self._confirmed(earlier), self._longer(earlier)
         known = set(self.runs[KEY].itertuples(index=False, name=None)) - confirmed
         parts = {}
         for name in PARTS:
+            mine = {row for row in known if name == "runs" or not longer.get(row, False)}
             new, old = getattr(self, name), getattr(earlier, name)
-            new = new[[row in known for row in new[KEY].itertuples(index=False, name=None)]]
-            old = old[[row not in known for row in old[KEY].itertuples(index=False, name=None)]]
+            new = new[[row in mine for row in new[KEY].itertuples(index=False, name=None)]]
+            kept = [row not in mine for row in old[KEY].itertuples(index=False, name=None)]
             if name == "runs":
                 new = new.assign(earlier=False)
+                kept = self._kept(old, known, set(longer))
                 marked = old.get("earlier", True)
                 unseen = [row not in confirmed for row in old[KEY].itertuples(index=False, name=None)]
                 old = old.assign(earlier=marked & np.array(unseen, dtype=bool))
-            both = pd.concat([part for part in (new, old) if len(part)])[list(dict.fromkeys([*old, *new]))]
-            parts[name] = both.sort_values("table", key=lambda names: names.map(tables.index), kind="stable")
+            both = pd.concat([part for part in (old[kept], new) if len(part)])[list(dict.fromkeys([*old, *new]))]
+            parts[name] = _in_order(both, earlier.runs)
         return Digest(**parts)
+
+    def _kept(self, old: Any, known: set[Any], longer: set[Any]) -> list[bool]:
+        """Which runs of an earlier summary stay: those of rows without a run here, and seeds that a longer row adds."""
+        here = set(self.runs[[*KEY, "seed"]].itertuples(index=False, name=None))
+        runs = old[[*KEY, "seed"]].itertuples(index=False, name=None)
+        return [run[:3] not in known or (run[:3] in longer and run not in here) for run in runs]
+
+    def _longer(self, earlier: Digest) -> dict[tuple[Any, ...], bool]:
+        """The rows that an earlier summary has unmarked and with other seeds: whether it has more runs than this one.
+
+        Seeds that both have must be alike there; otherwise only today's runs count.
+        """
+        if "earlier" not in earlier.runs:
+            return {}
+        unmarked = earlier.runs[~earlier.runs["earlier"].astype(bool)]
+        found = {}
+        for row, old in unmarked.groupby(KEY):
+            mine = self.runs[[key == row for key in self.runs[KEY].itertuples(index=False, name=None)]]
+            both = mine.merge(old, on="seed", suffixes=("", "_then"))
+            alike = (both["regret"] == both["regret_then"]) & (both["queries"] == both["queries_then"])
+            if len(mine) > len(both) and len(old) > len(both) and alike.all():
+                found[row] = len(old) >= len(mine)
+        return found
 
     def _confirmed(self, earlier: Digest) -> set[tuple[Any, ...]]:
         """The rows whose runs, fewer than an earlier summary has, are there with the same regret and questions."""
@@ -165,6 +191,19 @@ class Digest:
             raise SettingsError(f"{folder} holds no summary: {error}") from error
         newer = folder / "costs.csv"
         return cls(**parts, costs=pd.read_csv(newer) if newer.is_file() else _cost_curves({}))
+
+
+def _in_order(rows: Any, known: Any) -> Any:
+    """Rows of tables in the order of those that are known, new ones after them, and the runs of a row by seed."""
+    places: dict[tuple[Any, ...], tuple[int, int]] = {}
+    tables = list(dict.fromkeys([*known["table"], *rows["table"]]))
+    for row in [*known[KEY].itertuples(index=False, name=None), *rows[KEY].itertuples(index=False, name=None)]:
+        places.setdefault(row, (tables.index(row[0]), len(places)))
+    seeds = rows["seed"] if "seed" in rows else np.zeros(len(rows), dtype=int)
+    spots = [
+        (*places[row], seed) for row, seed in zip(rows[KEY].itertuples(index=False, name=None), seeds, strict=True)
+    ]
+    return rows.iloc[sorted(range(len(rows)), key=spots.__getitem__)]
 
 
 def digest(results: Results, studies: Iterable[Study]) -> Digest:

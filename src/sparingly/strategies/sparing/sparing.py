@@ -57,8 +57,8 @@ MANY_PANEL_HORIZON = 7500
 """Rounds to come that are taken for granted beside experts who may be wrong with more than `MANY` classes: answers make
 it easy to wait with labels, which then come too late for most rounds."""
 PANEL_START = 40
-"""Beside experts who may be wrong at most so many truths are bought whatever is believed; ever more with more than
-`MANY` classes."""
+"""Beside experts who may be wrong at most so many truths are bought whatever is believed, or one a class if that is
+more: with fewer than `FIRST` there is no model, and only random questions would bring the others."""
 NEW_CLASS_ROUNDS = 100
 """Rounds in which the cheapest expert is asked as long as there is a class that no truth has shown."""
 NEW_CLASS = "{named} is named, and no truth has shown it yet"
@@ -183,7 +183,8 @@ class Sparing(Strategy):
         rule = replace(rule, audit=audit / PANEL_CHECKS, most_first=PANEL_START, choosy=True)
         if not many:
             return rule
-        return replace(rule, most_first=n_classes, prior_horizon=max(rule.prior_horizon, MANY_PANEL_HORIZON))
+        most_first = max(PANEL_START, n_classes)
+        return replace(rule, most_first=most_first, prior_horizon=max(rule.prior_horizon, MANY_PANEL_HORIZON))
 
     @property
     def rng(self) -> np.random.Generator:
