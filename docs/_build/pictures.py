@@ -182,13 +182,14 @@ LAYERS = (
     (("strategies", "who decides whether to ask"),),
     (("encoders", "rows and texts as numbers"),),
     (("games", "what is played; no torch"), ("learning", "what is learned; torch")),
+    (("experts", "who is asked: prices and answers; no torch"),),
 )
 """The rooms of the source from top to bottom: each may import from those below it, and none from those beside it."""
 
 
 def rooms() -> Figure:
     """The folders of the source as layers, each with the folders in it, read from the tree."""
-    figure = Figure(figsize=(8.8, 6.4), layout="constrained")
+    figure = Figure(figsize=(8.8, 7.0), layout="constrained")
     axes = figure.subplots()
     top = 0.0
     for layer in LAYERS:
@@ -202,7 +203,7 @@ def rooms() -> Figure:
             for row, (folder, inside) in enumerate(_folders(SOURCE / name)):
                 y = top + 1.15 + 0.48 * row
                 axes.text(left + 0.45, y, f"{folder}/", va="center", fontsize=10)
-                axes.text(left + 2.6, y, inside, va="center", fontsize=9, color=GREY)
+                axes.text(left + 2.1, y, inside, va="center", fontsize=9, color=GREY)
         top += height + 0.45
         if layer is not LAYERS[-1]:
             axes.annotate("", (6, top - 0.02), (6, top - 0.43), arrowprops={"arrowstyle": "-|>", "color": GREY})
