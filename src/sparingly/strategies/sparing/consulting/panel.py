@@ -29,7 +29,7 @@ STEPS = (0.02, 0.05, 0.1, 0.2)
 """Of the saving expected of an answer, as shares of the largest cost."""
 TRIED = 1.0
 """Cost that answers were expected to save, and did, before any were heard."""
-DEAR, DOUBTED = 0.2, 0.5
+DEAR, DOUBTED = 0.3, 0.5
 """An expert who costs more than this share of the truth has to show what answers save: before that, this share of it
 is believed. So dear an answer hardly ever pays, and finding that out by asking costs more than the truth would."""
 
