@@ -101,10 +101,10 @@ def test_the_best_action_prevails(name, strategy):
     game = GAMES[name]
     p = np.full(game.n_outcomes, 0.15 / (game.n_outcomes - 1))
     p[-2] = 0.85
-    outcomes = np.random.default_rng(2).choice(game.n_outcomes, size=800, p=p)
+    outcomes = np.random.default_rng(2).choice(game.n_outcomes, size=1500, p=p)
     played = actions(strategy(game, 1, seed=0), outcomes)
     best = (game.costs @ p).argmin()
-    assert (played[600:] == best).mean() > 0.75
+    assert (played[1000:] == best).mean() > 0.8
 
 
 def test_drawn_widths_explore_less():
