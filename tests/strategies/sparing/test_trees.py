@@ -1,6 +1,7 @@
 """Trees beside the networks: blind to a fold, the same as scikit-learn's, saved whole, and worth their labels."""
 
 import numpy as np
+import pytest
 import torch
 from sklearn.ensemble import ExtraTreesClassifier
 
@@ -72,6 +73,17 @@ def test_unseen_labels_decide_how_much_trees_count():
             assert beliefs._tree_share > 0.5
             assert beliefs.halves is not None
     assert errors[0] < 0.7 * errors[1]
+
+
+@pytest.mark.parametrize(("width", "length", "grown"), [(80, 1, False), (80, None, True), (20, 1, True)])
+def test_no_tree_is_grown_on_wide_embeddings(width, length, grown):
+    """Of an embedding of a text no single number says anything, and trees that look at each take long."""
+    X = torch.randn(120, width, generator=torch.Generator().manual_seed(0))
+    X = torch.nn.functional.normalize(X) if length else X
+    beliefs = Beliefs(2, (width,), kernel=False, width=4)
+    with torch.no_grad():
+        beliefs.fit(X, X, (X[:, 0] > 0).long(), torch.arange(120) % 6, torch.Generator().manual_seed(0))
+    assert (len(beliefs._trees._roots) > 0) is grown
 
 
 def test_a_state_without_trees_is_taken_over():

@@ -48,7 +48,9 @@ CONTRAST = 8.0
 FIRST_FOR_TREES = 100
 """Labels from which on there are trees."""
 MOST_FEATURES_FOR_TREES = 256
-"""Of wider observations, such as images, a single feature says too little for a tree."""
+"""Of wider observations, such as images, a single feature says too little for a tree, ..."""
+MOST_DIRECTIONS_FOR_TREES = 64
+"""... and of wider embeddings of length 1: on texts trees took two thirds of the time and got no share."""
 LEAST_TREE_SHARE = 0.1
 """Trees with a smaller share are left out: they would take longer than all the rest."""
 FIRST_FOR_CURVE = 500
@@ -264,6 +266,8 @@ class Beliefs:
         """Train the trees, and mix what they hold of labels unseen with what the other models hold."""
         y, folds, hidden, _ = labels
         seed = int(torch.randint(2**31, (1,), generator=generator))
+        if self.directions and X.shape[1] > MOST_DIRECTIONS_FOR_TREES:
+            return held
         trees.fit(X, y, hidden, seed)
         unseen = trees.held_out(X, folds)
         self._tree_temperature = temperature(*labels.heard(unseen.log()))
