@@ -53,7 +53,7 @@ def same(shown: str, known: str, rounded: bool) -> bool:
         return shown == known
     try:
         digits = len(shown.partition(".")[2])
-        return float(shown.replace(",", "")) == round(float(known), digits)
+        return float(shown.replace(",", "").replace(" ", "")) == round(float(known), digits)
     except ValueError:
         return False
 
@@ -92,6 +92,7 @@ def tables_of(file: Path) -> Iterator[tuple[list[str], list[list[str]]]]:
 
 
 def parsed(lines: tuple[str, ...]) -> tuple[list[str], list[list[str]]]:
-    """Column names and rows of a Markdown table, without emphasis."""
-    cells = [[cell.strip().replace("**", "") for cell in line.strip().strip("|").split("|")] for line in lines]
+    """Column names and rows of a Markdown table, without emphasis and marks of code."""
+    bare = [re.sub(r"\*\*|`", "", line).strip().strip("|") for line in lines]
+    cells = [[cell.strip() for cell in line.split("|")] for line in bare]
     return (cells[0], cells[2:]) if len(cells) > 2 else ([], [])
