@@ -10,15 +10,21 @@ RESULTS = Path(__file__).parents[1] / "docs" / "results"
 Row = Mapping[str, object]
 
 
-def keep(name: str, rows: Sequence[Row]) -> None:
-    """Write rows of the same columns to a CSV file in docs/results, and print them as a table that a page can take."""
+def keep(name: str, rows: Sequence[Row], *, whole: bool = True) -> None:
+    """Print rows of the same columns as a table that a page can take, and write them to a CSV file in docs/results.
+
+    What is not the whole of what pages show is only printed.
+    """
+    print(markdown(rows), flush=True)
+    if not whole:
+        return
     path = RESULTS / name
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
-    print(f"{path}:\n\n{markdown(rows)}\n", flush=True)
+    print(f"written to {path}\n", flush=True)
 
 
 def markdown(rows: Sequence[Row]) -> str:
@@ -30,7 +36,7 @@ def markdown(rows: Sequence[Row]) -> str:
     | adult | 2.5 |
     | wine | 1 |
     """
-    names = list(rows[0])
+    names = list(rows[0]) if rows else []
     lines = [names, *([str(row[name]) for name in names] for row in rows)]
     head, *rest = ("| " + " | ".join(line) + " |" for line in lines)
     return "\n".join([head, "|" + "---|" * len(names), *rest])
