@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+FIGURE = re.compile(r"\d[\d ,]*(\.\d+)?( ?(ms|s|MB|%))?( (±|\+-) [\d.]+)?( \([\d.]+\))?")
+"""A number, with its unit, its error and another number in brackets."""
 MARKER = re.compile(r"^<!-- figures: (?P<command>.+?) -> (?P<file>\S+) -->$")
 
 
@@ -67,6 +69,21 @@ def marked_tables(page: Path) -> Iterator[MarkedTable]:
             table = list(table_from(lines, number + 1))
             place = f"{page.name}, line {number + 1}"
             yield MarkedTable(place, found["command"], ROOT / found["file"], tuple(table))
+
+
+def unmarked_tables(page: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The tables of a page that have no marker, each with the number of its first line."""
+    lines, marked = page.read_text().splitlines(), False
+    for number, line in enumerate(lines):
+        if line.startswith("|") and not lines[number - 1].startswith("|") and not marked:
+            yield number + 1, tuple(table_from(lines, number))
+        marked = bool(MARKER.match(line)) or (marked and not line.strip())
+
+
+def has_figures(table: tuple[str, ...]) -> bool:
+    """Whether a column holds a number in every one of at least two rows."""
+    rows = parsed(table)[1]
+    return len(rows) > 1 and any(all(FIGURE.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True))
 
 
 def table_from(lines: list[str], start: int) -> Iterator[str]:

@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.marked_tables import ROOT, MarkedTable, marked_tables
+from tests.marked_tables import ROOT, MarkedTable, has_figures, marked_tables, unmarked_tables
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+UNMARKED = {
+    "sparing-tried.md": "what programs found that were not kept",
+    "experiments.md": "the sizes of data sets",
+}
+"""Pages whose tables of figures no command makes, and why; pages in docs/results are made as a whole."""
 MARKED = [table for page in PAGES for table in marked_tables(page)]
 
 
@@ -24,6 +29,28 @@ def test_a_marked_table_has_the_figures_of_its_file(table: MarkedTable) -> None:
 
 def test_some_tables_are_marked() -> None:
     assert {"README.md", "comparison.md"} <= {table.place.split(",")[0] for table in MARKED}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "results" not in page.parts], ids=lambda page: page.name)
+def test_a_table_of_figures_says_what_makes_it(page: Path) -> None:
+    found = [f"{page.name}, line {number}" for number, table in unmarked_tables(page) if has_figures(table)]
+    assert bool(found) == (page.name in UNMARKED), found
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_found"),
+    [
+        (["| adult | 2 |", "| wine | 3.5 s |"], True),
+        (["| adult | 1290 ± 3 |", "| wine | 13 083 (5) |"], True),
+        (["| adult | 2 |"], False),
+        (["| adult | 2 |", "| wine | as many |"], False),
+    ],
+)
+def test_a_table_of_figures_is_known_by_a_column_of_numbers(tmp_path: Path, rows: list[str], is_found: bool) -> None:
+    page = tmp_path / "page.md"
+    table = "\n".join(["| data | cost |", "|---|---|", *rows])
+    page.write_text(f"Text.\n\n{table}\n\n<!-- figures: python -m benchmarks.sparing -> runs.csv -->\n\n{table}\n")
+    assert [(number, has_figures(lines)) for number, lines in unmarked_tables(page)] == [(3, is_found)]
 
 
 @pytest.mark.parametrize(
