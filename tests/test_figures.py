@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from benchmarks import result_files
 
 from tests.marked_tables import ROOT, MarkedTable, has_figures, marked_tables, unmarked_tables
 
@@ -51,6 +52,23 @@ def test_a_table_of_figures_is_known_by_a_column_of_numbers(tmp_path: Path, rows
     table = "\n".join(["| data | cost |", "|---|---|", *rows])
     page.write_text(f"Text.\n\n{table}\n\n<!-- figures: python -m benchmarks.sparing -> runs.csv -->\n\n{table}\n")
     assert [(number, has_figures(lines)) for number, lines in unmarked_tables(page)] == [(3, is_found)]
+
+
+def test_a_benchmark_keeps_a_table_that_a_page_can_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(result_files, "RESULTS", tmp_path)
+    rows = [{"data": "adult, told", "cost": 2.346}, {"data": "wine", "cost": 12083}]
+    result_files.keep("some/part.csv", rows[:1], whole=False)
+    assert not (tmp_path / "some").exists()
+    capsys.readouterr()
+    result_files.keep("some/costs.csv", rows)
+    shown = capsys.readouterr().out.partition("\nwritten")[0].replace("2.346", "2.35").replace("12083", "12 083")
+    page = tmp_path / "page.md"
+    page.write_text(f"<!-- figures: python -m benchmarks games -> {tmp_path}/some/costs.csv -->\n\n{shown}\n")
+    (table,) = marked_tables(page)
+    assert len(table.lines) == 4
+    assert table.differences() == []
 
 
 @pytest.mark.parametrize(
