@@ -2,7 +2,8 @@
 
 `python -m benchmarks chaos [--hold SECONDS] [--rounds N] [sqlite] [postgresql]` prints what was acknowledged, and what
 must be zero: acknowledged and lost, kept twice, kept although refused, calls that waited longer than 35 seconds, and
-replies that blame the service (500). It exits with 1 if anything is not zero.
+replies that blame the service (500). It exits with 1 if anything is not zero. Without options it writes what it prints
+to docs/results/service/chaos.csv.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from sqlalchemy import func, select
 from tests.live import postgres
 from tests.live.service.http_crash import CLASSES, QUICK, Supervisor, verdict, wait_until_ready
 
+from benchmarks.result_files import keep
 from sparingly.live.service import server
 from sparingly.live.service.service import Service
 from sparingly.live.store import journal as events
@@ -43,7 +45,8 @@ PRODUCERS, EXPERTS = 12, 4
 LONGEST = 35.0
 """Seconds after which a call counts as hung."""
 AT = "/api/agents/default"
-ZERO = ("lost", "doubled", "kept though refused", "hung", "500s")
+HUNG = f"over {LONGEST:.0f} s"
+ZERO = ("lost", "doubled", "kept though refused", HUNG, "500s")
 DEEP = "[" * 900 + "]" * 900
 MALFORMED = [
     b'{"features": [1%s, 1, 2]}' % (b"0" * 400),
@@ -335,7 +338,7 @@ def judged(place: str, clients: Clients) -> dict[str, Any]:
         "lost": report["lost"],
         "doubled": doubled,
         "kept though refused": kept,
-        "hung": clients.hung,
+        HUNG: clients.hung,
         "500s": clients.broken,
     }
     return {
@@ -372,20 +375,18 @@ def command(arguments: list[str]) -> int:
     parser.add_argument("--hold", type=float, default=45.0, help="seconds for which the database is locked")
     parser.add_argument("--rounds", type=int, default=1)
     given = parser.parse_args(arguments)
-    columns = ("faults", "acknowledged", *ZERO)
-    print(f"{'':12}{''.join(f'{name:>{len(name) + 3}}' for name in columns)}   slowest")
-    is_bad = False
+    rows = []
     for kind in given.kinds or ("sqlite", "postgresql"):
         row = run(kind, given.hold, given.rounds)
         if row is None:
-            print(f"{kind:12}is not installed here")
+            print(f"{kind} is not installed here")
             continue
-        cells = "".join(f"{row[name]:>{len(name) + 3}}" for name in columns)
-        print(f"{kind:12}{cells}   {row['slowest'][0]:.1f} s", flush=True)
+        counts = {name: row[name] for name in ("faults", "acknowledged", *ZERO)}
+        rows.append({"database": kind, **counts, "slowest, s": round(row["slowest"][0], 1)})
         for name, problems in row["words"].items():
             print("\n".join(f"  {name}: {problem}" for problem in problems))
-        is_bad = is_bad or any(row[name] for name in ZERO)
-    return int(is_bad)
+    keep("service/chaos.csv", rows, whole=not arguments)
+    return int(any(row[name] for row in rows for name in ZERO))
 
 
 def _main(kind: str, hold: str, rounds: str) -> None:

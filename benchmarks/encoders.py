@@ -80,12 +80,12 @@ def study(names: list[str]) -> None:
                 "data": data,
                 "encoder": name,
                 "width": encoder.width,
-                "texts_a_second": round(many),
-                "ms": round(one, 2),
+                "texts a second": round(many),
+                "ms for one": round(one, 2),
             }
             for labels in LABELS:
                 found = [accuracy(X, dataset.y, labels, seed) for seed in range(SEEDS)]
-                row[f"accuracy_{labels}"] = round(float(np.mean(found)), 3)
+                row[f"{labels} labels"] = round(float(np.mean(found)), 3)
             rows[data, name] = row
             print(row, flush=True)
             with RESULTS.open("w", newline="") as file:

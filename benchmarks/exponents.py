@@ -172,8 +172,8 @@ def write(curves: list[Curve], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "exponents.csv").open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        what = ["game", "strategy", "horizon", "worst_regret", "standard_error", "gap"]
-        table.writerow([*what, "exponent", "spread", "without_logarithm"])
+        what = ["game", "strategy", "rounds", "largest mean regret", "standard error", "gap"]
+        table.writerow([*what, "exponent", "spread", "without the logarithm"])
         for one in curves:
             for k, horizon in enumerate(one.horizons):
                 values = (one.regret[k], one.error[k], one.gap[k], one.exponent, one.spread, one.without_logarithm)

@@ -1,26 +1,30 @@
 """What a user's own short stream costs when its length is told, what labels that are there already save, and what
 river's documented pattern `StandardScaler() | ActiveClassifier()` costs beside the classifier alone.
 
-`python -m benchmarks first_hour` plays all and prints a table of each; `python -m benchmarks first_hour short cancer`,
-`taught adult` or `river phishing` plays a part. Seeds 0 to 4 are for reporting only; `--first-seed 1000` is for making.
+`python -m benchmarks first_hour` plays all and writes a table of each, short.csv, taught.csv and river.csv in
+docs/results/first_hour; `python -m benchmarks first_hour short` only that one. `short cancer`, `taught adult` or `river
+phishing` plays a part of it and writes nothing. Seeds 0 to 4 are for reporting only; with `--first-seed 1000`, which is
+for making, nothing is written either.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import sparingly as sp
+from benchmarks.result_files import keep
 from sparingly.experiments.datasets import load
 from sparingly.experiments.runs.experiment_settings import Player, Run, Task
 from sparingly.experiments.runs.single_run import execute
 from sparingly.experiments.streams import stream
 
+Row = dict[str, object]
 SEEDS = 5
 TAUGHT, NEXT = 500, 1000
 PLAYERS = (
@@ -57,23 +61,21 @@ def tasks(folder: Path, name: str) -> Task:
     )
 
 
-def short(name: str, first_seed: int) -> Iterator[str]:
-    """The cost of every player, and of sparing as a share of the best of the others."""
+def short(name: str, first_seed: int) -> Row:
+    """The mean cost of every player, and of sparing as a share of the best of the others."""
     with tempfile.TemporaryDirectory() as folder:
         task = tasks(Path(folder), name)
+        row: Row = {"stream": name.partition(" ")[0], "rows": 0, "a question costs": task.query_cost}
         means = {}
         for player in PLAYERS:
             records = [execute(Run(task=task, player=player, seed=first_seed + seed)) for seed in range(SEEDS)]
-            costs = [float(record.rounds["cost"].sum()) for record in records]
-            means[player.label] = float(np.mean(costs))
-            asked = np.mean([record.queries for record in records])
-            each = " ".join(f"{cost:.1f}" for cost in costs)
-            yield f"{name:16} {player.label:32} {means[player.label]:8.1f}   {asked:6.1f} questions   ({each})"
+            means[player.label] = round(float(np.mean([record.rounds["cost"].sum() for record in records])), 2)
+            row["rows"] = len(records[0].rounds["cost"])
     ours, *others = means.values()
-    yield f"{name:16} sparing over the best of the others: {ours / min(others):.2f}"
+    return {**row, **means, "sparing over the best of the others": round(ours / min(others), 3)}
 
 
-def taught(name: str, first_seed: int) -> Iterator[str]:
+def taught(name: str, first_seed: int) -> Row:
     """What the next rows cost after some labels were taught, and from a cold start."""
     data = load(name, "encoded")
     game = sp.label_efficient(data.n_classes)
@@ -89,12 +91,19 @@ def taught(name: str, first_seed: int) -> Iterator[str]:
             rounds = list(sp.play(strategy, game, zip(X[TAUGHT:], y[TAUGHT:].tolist(), strict=True)))
             costs[kind].append(sum(played.cost for played in rounds))
             asked[kind].append(sum(played.action >= game.n_outcomes for played in rounds))
-    cold, warm = (float(np.mean(costs[kind])) for kind in ("cold", "taught"))
-    questions = " and ".join(f"{np.mean(asked[kind]):.0f}" for kind in ("cold", "taught"))
-    yield f"{name:16} cold {cold:7.1f}   taught {warm:7.1f}   ratio {warm / cold:.2f}   questions {questions}"
+    cold, warm = (round(float(np.mean(costs[kind])), 2) for kind in ("cold", "taught"))
+    questions = {kind: round(float(np.mean(asked[kind])), 1) for kind in asked}
+    return {
+        "data set": name,
+        "from a cold start": cold,
+        "questions": questions["cold"],
+        f"after {TAUGHT} labels": warm,
+        "questions then": questions["taught"],
+        "ratio": round(warm / cold, 3),
+    }
 
 
-def in_river(name: str, first_seed: int) -> Iterator[str]:
+def in_river(name: str, first_seed: int) -> Row:
     """What a river stream costs with a scaler before the classifier in a pipeline, and without."""
     from river import preprocessing
 
@@ -109,8 +118,9 @@ def in_river(name: str, first_seed: int) -> Iterator[str]:
             alone = ActiveClassifier(query_cost=float(price or 1), seed=seed)
             model = preprocessing.StandardScaler() | alone if kind == "scaler" else alone
             costs[kind].append(_river_cost(model, [rows[place] for place in order], float(price or 1)))
-    scaled, without = (float(np.mean(costs[kind])) for kind in ("scaler", "without"))
-    yield f"{name:16} StandardScaler() | ... {scaled:7.1f}   without {without:7.1f}   ratio {scaled / without:.2f}"
+    scaled, without = (round(float(np.mean(costs[kind])), 2) for kind in ("scaler", "without"))
+    row: Row = {"stream": stem, "a question costs": float(price or 1)}
+    return {**row, "with StandardScaler": scaled, "without": without, "ratio": round(scaled / without, 3)}
 
 
 def _river_rows(name: str) -> Iterator[tuple[dict[str, float], Any]]:
@@ -142,9 +152,14 @@ def command(words: list[str]) -> int:
     parser.add_argument("name", nargs="*")
     parser.add_argument("--first-seed", type=int, default=0)
     given = parser.parse_args(words)
-    parts = (("short", short, SHORT), ("taught", taught, DATASETS), ("river", in_river, RIVER))
+    parts: tuple[tuple[str, Callable[[str, int], Row], Sequence[str]], ...] = (
+        ("short", short, SHORT),
+        ("taught", taught, DATASETS),
+        ("river", in_river, RIVER),
+    )
     for kind, play, names in parts:
-        for name in (given.name or names) if given.what in (kind, "all") else ():
-            for line in play(name, given.first_seed):
-                print(line, flush=True)
+        if given.what not in (kind, "all"):
+            continue
+        rows = [play(name, given.first_seed) for name in given.name or names]
+        keep(f"first_hour/{kind}.csv", rows, whole=not given.name and given.first_seed == 0)
     return 0

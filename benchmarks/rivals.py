@@ -2,11 +2,13 @@
 
 The stream has 20 features and three classes. What is counted is processor time, so that other work on the machine
 matters little. Beside it, the strategies with networks on images, where the networks themselves are what takes time.
+Writes speed.csv and speed_on_images.csv in docs/results/rivals.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,9 @@ import torch
 
 import sparingly as sp
 from benchmarks.neural_cbp import mnist
+from benchmarks.result_files import Row, keep
 
-ROUNDS = 5000
+ROUNDS, IMAGES = 5000, 3000
 ON_IMAGES = ("neuronal", "ineural", "neur_al", "cesa", "margin", "entropy")
 
 
@@ -38,26 +41,31 @@ def rounds_per_second(name: str, X: Any, y: Any) -> tuple[float, int] | None:
     return len(X) / (time.process_time() - began), int(asked)
 
 
-def compare(names: Any, X: Any, y: Any) -> None:
+def compare(names: Iterable[str], X: Any, y: Any) -> list[Row]:
+    """A row for each strategy that can play the game."""
     rounds_per_second("neural_cbp", X[:300], y[:300])
     reference = rounds_per_second("neural_cbp", X, y)
     assert reference is not None
-    print(f"{'strategy':22}{'rounds/s':>10}{'ratio':>8}{'questions':>11}")
+    rows: list[Row] = []
     for name in names:
         measured = reference if name == "neural_cbp" else rounds_per_second(name, X, y)
         if measured is None:
-            print(f"{name:22} does not play this game")
-        else:
-            print(f"{name:22}{measured[0]:10.0f}{measured[0] / reference[0]:8.2f}{measured[1]:11}", flush=True)
+            print(f"{name} does not play this game")
+            continue
+        rate, asked = measured
+        ratio = round(rate / reference[0], 3)
+        rows.append({"strategy": name, "rounds a second": round(rate), "ratio": ratio, "questions": asked})
+    return rows
 
 
 def main() -> None:
+    """On blobs and on images."""
     torch.set_num_threads(1)
     print(f"{ROUNDS} rounds, 20 features, 3 classes, one thread, processor time")
-    compare(sp.strategies(), *blobs())
+    keep("rivals/speed.csv", compare(sp.strategies(), *blobs()))
     X, y, data = mnist()
-    print(f"3000 rounds of {data}")
-    compare(("neural_cbp", *ON_IMAGES), X[:3000], np.asarray(y)[:3000])
+    print(f"{IMAGES} rounds of {data}")
+    keep("rivals/speed_on_images.csv", compare(("neural_cbp", *ON_IMAGES), X[:IMAGES], np.asarray(y)[:IMAGES]))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The service under load: durable observations a second over HTTP, singly and in calls of 100, and their times.
 
-Then what it takes while it is idle, with one agent and with twenty, and how long it takes to stop.
+Then what it takes while it is idle, with one agent and with twenty, and how long it takes to stop. Writes load.csv and
+idle.csv in docs/results/service.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.result_files import Row, keep
 from sparingly.live.service.service import Service
 
 CLIENTS, SECONDS, WARM, FEATURES = 16, 6.0, 1.0, 20
@@ -30,15 +32,18 @@ MANY, MEGABYTES_LIMIT, IDLE_LIMIT, STOP_LIMIT = 20, 1200.0, 0.05, 5.0
 def main() -> None:
     """Measure at rest, while an agent trains, and idle."""
     with _served(["rest", "training"]) as (process, port, token):
-        asyncio.run(_measure(port, token, process.pid))
+        keep("service/load.csv", asyncio.run(_measure(port, token, process.pid)))
+    rows = []
     for count in (1, MANY):
         with _served([f"agent{i}" for i in range(count)]) as (process, port, token):
-            asyncio.run(_idle(port, token, process.pid, count))
+            row = asyncio.run(_idle(port, token, process.pid, count))
             began = time.perf_counter()
             process.terminate()
             process.wait(60)
             seconds = time.perf_counter() - began
             print(f"  stopping took {seconds:.1f} s (limit {STOP_LIMIT:.0f}: {_verdict(seconds <= STOP_LIMIT)})")
+            rows.append({**row, "stopping, s": round(seconds, 2)})
+    keep("service/idle.csv", rows)
 
 
 @contextmanager
@@ -58,7 +63,7 @@ def _served(names: Sequence[str]) -> Iterator[tuple[subprocess.Popen[str], int, 
             process.wait(30)
 
 
-async def _idle(port: int, token: str, service: int, count: int) -> None:
+async def _idle(port: int, token: str, service: int, count: int) -> Row:
     """Let each agent see and learn something; then measure what they all take while nothing happens."""
     talk = await _Talk.open(port, token)
     for i in range(count):
@@ -78,6 +83,7 @@ async def _idle(port: int, token: str, service: int, count: int) -> None:
     memory = f"{megabytes:.0f} MB (limit {MEGABYTES_LIMIT:.0f}: {_verdict(megabytes <= MEGABYTES_LIMIT)})"
     cores = f"{share:.1%} of a core (limit {IDLE_LIMIT:.0%}: {_verdict(share <= IDLE_LIMIT)})"
     print(f"idle agents: {count}, in {len(processes)} processes: {memory} and {cores}")
+    return {"idle agents": count, "memory, MB": round(megabytes), "% of a core": round(100 * share, 2)}
 
 
 async def _settle(service: int) -> None:
@@ -90,7 +96,8 @@ async def _settle(service: int) -> None:
     raise RuntimeError("the trainers did not come to rest within two minutes")
 
 
-async def _measure(port: int, token: str, service: int) -> None:
+async def _measure(port: int, token: str, service: int) -> list[Row]:
+    rows = []
     for agent in ("rest", "training"):
         answering = asyncio.create_task(_answer(port, token, agent)) if agent == "training" else None
         if answering is not None:
@@ -98,20 +105,22 @@ async def _measure(port: int, token: str, service: int) -> None:
         when = "at rest" if answering is None else "while people answer and the agent trains"
         block_limit = BLOCK_LIMIT if answering is None else BLOCK_LIMIT_TRAINING
         for what, path, body, count, limit in (
-            ("single observations", "observations", _one, 1, SINGLE_LIMIT),
-            ("observations in calls of 100", "observations/batch", _hundred, 100, block_limit),
+            ("single", "observations", _one, 1, SINGLE_LIMIT),
+            ("in calls of 100", "observations/batch", _hundred, 100, block_limit),
         ):
             await _load(port, token, f"/api/agents/{agent}/{path}", body, WARM)
             before, others = _processor_seconds(service), _busy_seconds(service)
             seconds, times = await _load(port, token, f"/api/agents/{agent}/{path}", body, SECONDS)
             spent = _processor_seconds(service) - before
             others = (_busy_seconds(service) - others) / seconds
-            _tell(f"{what}, {CLIENTS} clients, {when}", count, seconds, times, spent, others, limit)
+            rows.append(_told(f"{what}, {when}", count, seconds, times, spent, others, limit))
         if answering is not None:
             answering.cancel()
+    return rows
 
 
-def _tell(what: str, count: int, seconds: float, times: list[float], spent: float, others: float, limit: float) -> None:
+def _told(what: str, count: int, seconds: float, times: list[float], spent: float, others: float, limit: float) -> Row:
+    """Print what was measured beside its limits; the row of the table."""
     rate = count * len(times) / seconds
     p50, p99 = np.percentile(times, [50, 99]) * 1000
     print(
@@ -123,6 +132,8 @@ def _tell(what: str, count: int, seconds: float, times: list[float], spent: floa
         f"  the service used {each:.3f} ms of a processor an observation, {spent / seconds:.2f} processors in all; "
         f"its trainers {others:.2f}; the machine's load was {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
     )
+    row: Row = {"observations": what, "a second": round(rate), "p50, ms": round(p50, 1), "p99, ms": round(p99, 1)}
+    return {**row, "of a processor for each, ms": round(each, 3)}
 
 
 def _processor_seconds(process: int) -> float:

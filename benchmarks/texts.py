@@ -1,9 +1,10 @@
 """Streams of texts with many classes: what each strategy costs beside a line drawn with hindsight.
 
 `python -m benchmarks.texts` makes the missing runs, one line a run in docs/results/texts/runs.jsonl, order by order,
-and prints the table; `python -m benchmarks texts` only prints it. Orders 0 to 4 are for reporting only. Every run plays
-a whole data set in the order of its seed; an error and a question cost 1. `--encoder static` takes another encoder
-than the usual one, for both commands; a run says which one it had.
+and writes the tables of both encoders, minilm.csv and static.csv beside the runs; `python -m benchmarks texts` only
+writes them. Orders 0 to 4 are for reporting only. Every run plays a whole data set in the order of its seed; an error
+and a question cost 1. `--encoder static` makes the runs of another encoder than the usual one; a run says which one it
+had.
 
 The line labels the first n texts, trains a logistic regression on their encoding and announces for the rest; the best
 n, and the best strength of its regularisation, are chosen afterwards. Peers have texts as their users would give them:
@@ -28,6 +29,7 @@ import torch
 import sparingly as sp
 from benchmarks.peers import skactiveml, vw
 from benchmarks.peers.trial import Expert, Trial
+from benchmarks.result_files import keep
 from sparingly.encoders import text_encoder
 from sparingly.experiments.datasets import Dataset, load
 from sparingly.experiments.streams import Moments, _standardised
@@ -42,6 +44,7 @@ OURS = ("sparing", TOLD, "neural_cbp", "neuronal", "margin")
 LABELS = (100, 200, 400, 800, 1200, 1600, 2000, 2400, 3200, 4000, 4800, 6400)
 STRENGTHS = (3.0, 30.0, 300.0)
 ENCODERS = ("minilm", "static")
+NAMES = {"line": "line with hindsight", "sparing": "Sparing", TOLD: "Sparing, length told", "neural_cbp": "NeuralCBP"}
 WORDS = "words"
 """Stands for an encoder where there is none: river counts words by itself."""
 Spec = dict[str, Any]
@@ -181,38 +184,46 @@ def make(whos: list[str], encoder: str, seeds: list[int]) -> None:
 
 
 def main() -> None:
-    """The tables of both encoders."""
+    """The tables of both encoders, each in a file of its own; questions and seconds are only printed."""
     for encoder in ENCODERS:
-        print(f"encoder {encoder}")
-        table([one for one in records() if one["seed"] in ORDERS and one["encoder"] in (encoder, WORDS)])
+        print(f"encoder {encoder}, mean cost (orders):")
+        reported = [one for one in records() if one["seed"] in ORDERS and one["encoder"] in (encoder, WORDS)]
+        keep(f"texts/{encoder}.csv", table(reported))
+        for who in OURS:
+            for data in DATA:
+                print(f"{who:22}{data:20}{_described(reported, data, who)}")
 
 
-def table(reported: list[Spec]) -> None:
-    """Print the mean cost of everyone on every data set, and what Sparing costs beside the line."""
-    print(f"{'':20}" + "".join(f"{data:>30}" for data in DATA))
+def table(reported: list[Spec]) -> list[dict[str, str]]:
+    """The mean cost of everyone on every data set, with the number of orders in brackets, and all over the line."""
+    rows = []
     for who in ("line", *OURS, *GRIDS):
-        cells = []
+        row, logs = {"who": NAMES.get(who, who)}, []
         for data in DATA:
-            runs = [one for one in reported if (one["data"], one["who"]) == (data, who)]
-            means = [np.mean([one[what] for one in runs]) for what in ("cost", "asked", "seconds")] if runs else []
-            cells.append("{:.0f} ({:.0f} asked, {:.0f} s) x{}".format(*means, len(runs)) if runs else "-")
-        print(f"{who:20}" + "".join(f"{cell:>30}" for cell in cells))
-    for who in ("sparing", TOLD):
-        _over_the_line(reported, who)
+            costs = [one["cost"] for one in reported if (one["data"], one["who"]) == (data, who)]
+            row[data] = f"{np.mean(costs):.0f} ({len(costs)})" if costs else "-"
+            logs.append(np.log(_over_the_line(reported, data, who)).mean() if costs else np.nan)
+        row["over the line"] = "-" if np.isnan(logs).any() else f"{np.exp(np.mean(logs)):.3f}"
+        if any(row[data] != "-" for data in DATA):
+            rows.append(row)
+    return rows
 
 
-def _over_the_line(reported: list[Spec], who: str) -> None:
-    """Print what a form of Sparing costs over the line of the same order, as geometric means."""
-    logs = []
-    for data in DATA:
-        of = [one for one in reported if one["data"] == data]
-        line = {one["seed"]: one["cost"] for one in of if one["who"] == "line"}
-        ratios = [one["cost"] / line[one["seed"]] for one in of if one["who"] == who and one["seed"] in line]
-        if ratios:
-            logs.append(np.mean(np.log(ratios)))
-            print(f"{who} over the line: {data:20} {np.exp(logs[-1]):.3f} ({', '.join(f'{r:.3f}' for r in ratios)})")
-    if len(logs) == len(DATA):
-        print(f"{who} over the line, geometric mean: {np.exp(np.mean(logs)):.3f}")
+def _over_the_line(reported: list[Spec], data: str, who: str) -> list[float]:
+    """What someone costs over the line of the same order."""
+    of = [one for one in reported if one["data"] == data]
+    line = {one["seed"]: one["cost"] for one in of if one["who"] == "line"}
+    return [one["cost"] / line[one["seed"]] for one in of if one["who"] == who and one["seed"] in line]
+
+
+def _described(reported: list[Spec], data: str, who: str) -> str:
+    runs = [one for one in reported if (one["data"], one["who"]) == (data, who)]
+    if not runs:
+        return "-"
+    asked, seconds = (np.mean([one[what] for one in runs]) for what in ("asked", "seconds"))
+    ratios = _over_the_line(reported, data, who)
+    each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    return f"{asked:.0f} asked, {seconds:.0f} s, {np.exp(np.log(ratios).mean()):.3f} of the line ({each})"
 
 
 if __name__ == "__main__":

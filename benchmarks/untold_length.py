@@ -3,7 +3,8 @@
 Without `horizon=` it counts on as many rounds as there have been, and `prior_horizon` more. Every run here is of 10 000
 rounds on a seed that is not reported elsewhere; its first 1000 rounds are what a stream of that length costs, for
 nothing was said of the end. `python -m benchmarks.untold_length` makes the missing runs, one line each in
-docs/results/sparing/untold_length.jsonl, and prints the table; `python -m benchmarks untold_length` only prints it.
+docs/results/sparing/untold_length.jsonl, and writes the table beside them, untold_length.csv; `python -m benchmarks
+untold_length` only writes it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 
 import sparingly as sp
+from benchmarks.result_files import keep
 from sparingly.experiments.datasets import load
 from sparingly.experiments.streams import stream
 
@@ -59,7 +61,7 @@ def make() -> None:
                 file.write(line + "\n")
 
 
-def table(runs: list[Run]) -> str:
+def table(runs: list[Run]) -> list[dict[str, str]]:
     """By belief and data set: 1000 rounds over the commonest class, and 10 000 rounds over those of the first belief.
 
     Of streams that were played with every belief. Ratios are geometric means over seeds; in brackets is the worst seed.
@@ -68,22 +70,19 @@ def table(runs: list[Run]) -> str:
     played = [(data, seed) for data, seed, _ in costs if all((data, seed, prior) in costs for prior in BELIEFS)]
     seeds = {data: sorted({seed for one, seed in played if one == data}) for data in DATASETS}
     seeds = {data: found for data, found in seeds.items() if found}
-    if not seeds:
-        return f"no stream was played with every belief yet: there are {len(runs)} runs"
-    heads = ["rounds taken for granted", *(f"{data}, 1000 ({len(found)})" for data, found in seeds.items())]
-    heads += [*(f"{data}, 10 000" for data in seeds), "geometric mean, 10 000"]
-    lines = [heads, ["---"] * len(heads)]
+    rows = []
     for prior in BELIEFS:
-        short, long = [], []
+        row, short, long = {"rounds counted on": str(prior)}, {}, {}
         for data, found in seeds.items():
             ours, first = ([costs[data, seed, one] for seed in found] for one in (prior, BELIEFS[0]))
             over = np.array([one["cost"][0] / one["commonest"][0] for one in ours])
-            short.append(f"{_mean(over):.2f} ({over.max():.2f})")
-            long.append(
-                _mean(np.array([one["cost"][-1] / old["cost"][-1] for one, old in zip(ours, first, strict=True)]))
+            short[f"{data}, 1000"] = f"{_mean(over):.2f} ({over.max():.2f})"
+            long[f"{data}, 10 000"] = _mean(
+                np.array([one["cost"][-1] / old["cost"][-1] for one, old in zip(ours, first, strict=True)])
             )
-        lines.append([str(prior), *short, *(f"{one:.3f}" for one in long), f"{_mean(np.array(long)):.3f}"])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        row |= short | {name: f"{ratio:.3f}" for name, ratio in long.items()}
+        rows.append(row | {"geometric mean, 10 000": f"{_mean(np.array(list(long.values()))):.3f}"})
+    return rows
 
 
 def _mean(ratios: np.ndarray) -> float:
@@ -91,8 +90,8 @@ def _mean(ratios: np.ndarray) -> float:
 
 
 def main() -> None:
-    """Print the table of the runs there are."""
-    print(table(records()))
+    """Write the table of the runs there are, and print it."""
+    keep("sparing/untold_length.csv", table(records()))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+FIGURE = re.compile(r"\d[\d ,]*(\.\d+)?( ?(ms|s|MB|%))?( (±|\+-) [\d.]+)?( \([\d.]+\))?")
+"""A number, with its unit, its error and another number in brackets."""
 MARKER = re.compile(r"^<!-- figures: (?P<command>.+?) -> (?P<file>\S+) -->$")
 
 
@@ -53,7 +55,7 @@ def same(shown: str, known: str, rounded: bool) -> bool:
         return shown == known
     try:
         digits = len(shown.partition(".")[2])
-        return float(shown.replace(",", "")) == round(float(known), digits)
+        return float(shown.replace(",", "").replace(" ", "")) == round(float(known), digits)
     except ValueError:
         return False
 
@@ -67,6 +69,21 @@ def marked_tables(page: Path) -> Iterator[MarkedTable]:
             table = list(table_from(lines, number + 1))
             place = f"{page.name}, line {number + 1}"
             yield MarkedTable(place, found["command"], ROOT / found["file"], tuple(table))
+
+
+def unmarked_tables(page: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The tables of a page that have no marker, each with the number of its first line."""
+    lines, marked = page.read_text().splitlines(), False
+    for number, line in enumerate(lines):
+        if line.startswith("|") and not lines[number - 1].startswith("|") and not marked:
+            yield number + 1, tuple(table_from(lines, number))
+        marked = bool(MARKER.match(line)) or (marked and not line.strip())
+
+
+def has_figures(table: tuple[str, ...]) -> bool:
+    """Whether a column holds a number in every one of at least two rows."""
+    rows = parsed(table)[1]
+    return len(rows) > 1 and any(all(FIGURE.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True))
 
 
 def table_from(lines: list[str], start: int) -> Iterator[str]:
@@ -92,6 +109,7 @@ def tables_of(file: Path) -> Iterator[tuple[list[str], list[list[str]]]]:
 
 
 def parsed(lines: tuple[str, ...]) -> tuple[list[str], list[list[str]]]:
-    """Column names and rows of a Markdown table, without emphasis."""
-    cells = [[cell.strip().replace("**", "") for cell in line.strip().strip("|").split("|")] for line in lines]
+    """Column names and rows of a Markdown table, without emphasis and marks of code."""
+    bare = [re.sub(r"\*\*|`", "", line).strip().strip("|") for line in lines]
+    cells = [[cell.strip() for cell in line.split("|")] for line in bare]
     return (cells[0], cells[2:]) if len(cells) > 2 else ([], [])

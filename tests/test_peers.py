@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks import texts
 from benchmarks.peers import ours, river, runs, skactiveml, tables, vw
 from benchmarks.peers.__main__ import choose
 from benchmarks.peers.trial import Expert, Peer, Trial
@@ -101,3 +102,15 @@ def test_what_is_not_installed_is_named() -> None:
         "nobody is left out: no_such_package cannot be imported (ModuleNotFoundError"
     )
     assert runs.missing(river.PEER) == ""
+
+
+def test_costs_of_texts_are_compared_with_the_line_of_the_same_order() -> None:
+    runs = [
+        {"data": data, "who": who, "seed": seed, "cost": cost * (1 + seed)}
+        for data in texts.DATA
+        for who, cost in (("line", 100.0), ("sparing", 80.0))
+        for seed in range(2)
+    ]
+    line, ours = texts.table([*runs, {"data": "isear", "who": "river", "seed": 0, "cost": 9.0}])[:2]
+    assert line["over the line"] == "1.000"
+    assert (ours["who"], ours["isear"], ours["over the line"]) == ("Sparing", "120 (2)", "0.800")

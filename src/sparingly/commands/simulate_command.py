@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,6 +44,7 @@ def simulate(
     patience: Annotated[float, typer.Option(help="For how many seconds the last answers are awaited.")] = 60.0,
     careless: Annotated[float, typer.Option(help="Share of wrong answers of the careless one.")] = 0.4,
     port: Annotated[int, typer.Option(help="On which the day is served; 0 finds a free one.")] = 0,
+    bill: Annotated[Path | None, typer.Option(help="A CSV file to write the bill of the day to.")] = None,
 ) -> None:
     """Replay data against a running service with people who are slow, wrong at times and go to lunch.
 
@@ -52,13 +54,15 @@ def simulate(
     from sparingly.live.client import simulation
 
     if day:
-        _day(data, count, seed, 60 * minutes, patience, careless, port)
+        done = _day(data, count, seed, 60 * minutes, patience, careless, port)
+        if bill is not None:
+            _write_bill(done, bill)
         return
     if not secret:
         raise ValueError("an admin's token is needed: --token, or the variable SPARINGLY_TOKEN")
     people = simulation.People(experts, thinking=thinking, wrong=wrong, lunch=lunch)
     stream = simulation.shuffled(_stream(data, target), seed)
-    done = simulation.simulate(
+    replayed = simulation.simulate(
         url,
         secret,
         stream,
@@ -71,10 +75,12 @@ def simulate(
         seed=seed,
         say=typer.echo,
     )
-    typer.echo(f"{done.observations} observations, {done.questions} questions, {done.answers} answers")
+    typer.echo(f"{replayed.observations} observations, {replayed.questions} questions, {replayed.answers} answers")
 
 
-def _day(data: str, count: int, seed: int, seconds: float, patience: float, careless: float, port: int) -> None:
+def _day(
+    data: str, count: int, seed: int, seconds: float, patience: float, careless: float, port: int
+) -> SimulatedDayResult:
     """A day in a minute, and what it came to."""
     import numpy as np
 
@@ -107,6 +113,25 @@ def _day(data: str, count: int, seed: int, seconds: float, patience: float, care
     )
     for line in _result_lines(done, len(order)):
         typer.echo(line)
+    return done
+
+
+def _write_bill(done: SimulatedDayResult, path: Path) -> None:
+    """A row for each expert, with the share of right answers and its interval, and what all of it comes to."""
+    names = ("who", "answers", "cost", "right", "at least", "at most", "found careless after")
+    shares = [
+        (one.accuracy, one.accuracy_low, one.accuracy_high)
+        if one.accuracy is not None
+        else (one.model_accuracy, one.model_low, one.model_high)
+        for one in done.people
+    ]
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(names)
+        for one, right in zip(done.people, shares, strict=True):
+            rows.writerow([one.expert, one.answers, round(one.cost, 2), *right, one.found_after])
+        rest = {"not answered": done.unanswered, "together": sum(done.bill.values()), "by the agent": done.total}
+        rows.writerows([what, "", round(cost, 2), "", "", "", ""] for what, cost in rest.items())
 
 
 def _result_lines(done: SimulatedDayResult, count: int) -> list[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pytest
 
+from sparingly.commands.simulate_command import _write_bill
 from sparingly.live.client.simulated_day import SimulatedTeam, simulate_day
 from sparingly.live.client.simulation import Example, SimulatedStream
 
@@ -37,6 +40,16 @@ def test_the_bill_adds_up_to_the_cent(day):
     assert result.adds_up
     assert result.bill["gpt"] == pytest.approx(result.statistics.bill["gpt"])
     assert "/agents/day/people" in told[0]
+
+
+def test_the_bill_is_written_with_all_that_was_paid(day, tmp_path):
+    _write_bill(day[0], tmp_path / "bill.csv")
+    rows = {row["who"]: row for row in csv.DictReader((tmp_path / "bill.csv").open())}
+    assert {"Ada", "Ben", "Chloe", "gpt", "not answered", "together", "by the agent"} == set(rows)
+    assert rows["together"]["cost"] == rows["by the agent"]["cost"] == f"{round(day[0].total, 2)}"
+    assert int(rows["Chloe"]["found careless after"]) <= 150
+    assert rows["Ada"]["found careless after"] == ""
+    assert float(rows["Ada"]["at least"]) < float(rows["Ada"]["right"]) <= float(rows["Ada"]["at most"])
 
 
 def test_the_careless_one_is_found_and_nobody_else(day):
