@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sparingly as sp
+from benchmarks.derived_streams import DERIVED, derive, experts, source
 from sparingly.encoders import text_encoder
-from sparingly.experiments.dataset_sources import RECORDED
 from sparingly.experiments.datasets import load
 from sparingly.experts.synthetic import SyntheticExpert
 from sparingly.strategies.registry import registered
@@ -42,13 +42,14 @@ class Order(NamedTuple):
 @lru_cache(maxsize=1)
 def order(name: str, seed: int, encoder: str = ENCODERS[0]) -> Order:
     """A stream in an order of its own."""
-    recorded = name in RECORDED
-    data = load(name, "encoded", encoder=encoder) if recorded else load(name, "encoded")
+    recorded = experts(name)
+    data = load(source(name), "encoded", encoder=encoder) if recorded else load(name, "encoded")
+    data = derive(data, DERIVED[name]) if name in DERIVED else data
     places = np.random.default_rng(seed).permutation(len(data.y))[: None if recorded else LENGTH]
     X, y = np.asarray(data.raw if data.X is None else data.X)[places], data.y[places]
     n_classes = data.n_classes
     if recorded:
-        answers = {expert: data.answers[expert][places] for expert in RECORDED[name]}
+        answers = {expert: data.answers[expert][places] for expert in recorded}
     else:
         answers = {
             expert: one.answers(X, y, n_classes, seed=100 * seed + k)
@@ -110,7 +111,7 @@ class Runs:
 
     def _encoded(self, stream: str, way: str) -> Run:
         """The encoder, where the run depends on it."""
-        return {"encoder": self.encoder} if stream in RECORDED and way != "always" else {}
+        return {"encoder": self.encoder} if experts(stream) and way != "always" else {}
 
     def known(self, stream: str, order: int, way: str, **prices: float | None) -> Run | None:
         return self._runs.get(self._key(stream, order, way, **self._encoded(stream, way), **prices))
@@ -130,7 +131,12 @@ class Runs:
         data = order(stream, seed, self.encoder)
         if way == "always":
             mistakes = {name: sum(said[name] != y for _, y, said in data.items) for name in data.items[0][2]}
-            result: Run = {"rounds": len(data.items), "mistakes_of": mistakes}
+            commonest = Counter(y for _, y, _ in data.items).most_common(1)[0][1]
+            result: Run = {
+                "rounds": len(data.items),
+                "mistakes_of": mistakes,
+                "not_commonest": len(data.items) - commonest,
+            }
         else:
             result = play(way, data, seed, human=prices.get("human") or 1.0, price=prices.get("price") or 0.01)
         return self.keep(

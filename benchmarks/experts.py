@@ -4,11 +4,13 @@
 to table.csv there. With words it makes the missing runs of these streams and orders first:
 `python -m benchmarks experts isear banking77 0 1`; `all` are all streams with the orders 0 to 4, which are for
 reporting only; `human=1` plays that price of the human alone, `ours` no single way, `static` texts by that encoder;
-`drift` and `coverage`, also with orders, are two checks of their own.
+`derived` are all streams derived from recorded answers, with a human at 1 and at 0.3, in a table of their own,
+derived.csv; `drift` and `coverage`, also with orders, are two checks of their own.
 
 A mistake costs 1; the human is gold. Language models answer as recorded; on MNIST, Adult and shuttle two synthetic
 experts, of whom one is weak in a region. The single ways: always one expert, the human alone with Sparing, the answers
-as features of Sparing, and a confidence dial at the best of its thresholds, chosen afterwards for that very order.
+as features of Sparing, and a confidence dial at the best of its thresholds, chosen afterwards for that very order; on
+derived streams always the commonest class, too.
 """
 
 from __future__ import annotations
@@ -21,10 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import expert_checks
+from benchmarks.derived_streams import DERIVED
+from benchmarks.derived_streams import experts as recorded_experts
 from benchmarks.expert_runs import ENCODERS, KEPT, STREAMS, Runs
-from sparingly.experiments.dataset_sources import RECORDED
 
 HUMAN_PRICES = (1.0, 0.3, 0.1)
+DERIVED_PRICES = (1.0, 0.3)
+"""Of the human on derived streams."""
 MODEL_PRICES = (0.01, 0.05)
 ORDERS = range(5)
 THRESHOLDS = (0.5, 0.7, 0.9)
@@ -52,6 +57,8 @@ def single_ways(runs: Runs, stream: str, order: int, human: float, price: float)
     always = runs.known(stream, order, "always") or {"mistakes_of": {}}
     for name, mistakes in always["mistakes_of"].items():
         found[f"always {name}"] = mistakes + price * always["rounds"]
+    if stream in DERIVED and "not_commonest" in always:
+        found["commonest class"] = always["not_commonest"]
     named = [("human alone", human), ("answers as features", human)]
     for way, paid in [*named, *((f"dial at {threshold}", None) for threshold in THRESHOLDS)]:
         run = runs.known(stream, order, way, human=paid)
@@ -74,7 +81,7 @@ def table(runs: Runs, streams: list[str], orders: list[int]) -> Iterator[Line]:
                     best = min(ways, key=lambda way: ways[way])
                     yield {
                         "stream": f"{stream} {order}",
-                        "encoder": runs.encoder if stream in RECORDED else "",
+                        "encoder": runs.encoder if recorded_experts(stream) else "",
                         "human": human,
                         "price": price,
                         "ours": ours["cost"],
@@ -126,34 +133,47 @@ def write(lines: list[Line], path: Path) -> None:
 def command(words: list[str]) -> int:
     """Streams and orders to play, or nothing to show what has been played."""
     runs = Runs(encoder=next((word for word in words if word in ENCODERS), ENCODERS[0]))
-    chosen = [word for word in words if word in STREAMS]
+    every = (*STREAMS, *DERIVED)
+    chosen = [word for word in every if word in words or ("derived" in words and word in DERIVED)]
     orders = [int(word) for word in words if word.isdecimal()]
     prices = {f"human={human:g}": human for human in HUMAN_PRICES}
-    named = (*chosen, *prices, *ENCODERS, "ours", "all", "drift", "coverage")
+    named = (*every, *prices, *ENCODERS, "ours", "all", "derived", "drift", "coverage")
     unknown = [word for word in words if word not in named and not word.isdecimal()]
     if unknown:
-        named = (*STREAMS, *prices, *ENCODERS, "ours", "all", "drift", "coverage")
         sys.exit(f"there is no stream {unknown[0]!r}: there are {', '.join(named)}, and numbers of orders")
     checks = [word for word in words if word in ("drift", "coverage")]
     if "all" in words or chosen or (orders and not checks):
         for order in orders or ORDERS:
             for stream in chosen or STREAMS:
-                humans = [prices[word] for word in words if word in prices] or HUMAN_PRICES
-                make(runs, stream, order, humans, ours="ours" in words)
+                usual = DERIVED_PRICES if stream in DERIVED else HUMAN_PRICES
+                make(
+                    runs,
+                    stream,
+                    order,
+                    [prices[word] for word in words if word in prices] or usual,
+                    ours="ours" in words,
+                )
     for check in ("drift", "coverage"):
         if check in checks or "all" in words:
             getattr(expert_checks, check)(runs, orders or list(ORDERS))
-    lines = [
-        line
-        for encoder in ENCODERS
-        for line in table(Runs(encoder=encoder), chosen or list(STREAMS), orders or list(ORDERS))
-        if line["encoder"] in (encoder, "" if encoder == ENCODERS[0] else encoder)
-    ]
-    show(lines)
-    if not words:
-        write(lines, KEPT.with_name("table.csv"))
+    tables = {"table.csv": list(STREAMS), "derived.csv": list(DERIVED)} if not words else {"": chosen or list(STREAMS)}
+    for file, streams in tables.items():
+        lines = all_encoders(streams, orders or list(ORDERS))
+        show(lines)
+        if file:
+            write(lines, KEPT.with_name(file))
     expert_checks.show(runs)
     return 0
+
+
+def all_encoders(streams: list[str], orders: list[int]) -> list[Line]:
+    """The table, texts by each encoder that was played."""
+    return [
+        line
+        for encoder in ENCODERS
+        for line in table(Runs(encoder=encoder), streams, orders)
+        if line["encoder"] in (encoder, "" if encoder == ENCODERS[0] else encoder)
+    ]
 
 
 if __name__ == "__main__":
