@@ -108,12 +108,12 @@ def derive(data: Dataset, how: Derivation) -> Dataset:
     """The stream that a recorded one becomes.
 
     >>> said = {"gpt": np.array([1, 2, -1, 0])}
-    >>> data = Dataset("isear", np.eye(4), np.array([0, 1, 2, 0]), ("anger", "fear", "joy"), answers=said)
+    >>> data = Dataset("isear", np.eye(4), np.array([0, 1, 2, 2]), ("anger", "fear", "joy"), answers=said)
     >>> binary = derive(data, Derivation("isear", named("joy")))
     >>> binary.classes, binary.y.tolist(), binary.answers["gpt"].tolist()
-    (('no', 'yes'), [0, 0, 1, 0], [0, 1, -1, 0])
-    >>> derive(data, Derivation("isear", raised=0.75)).answers["gpt"].tolist().count(-1)
-    0
+    (('no', 'yes'), [0, 0, 1, 1], [0, 1, -1, 0])
+    >>> int((derive(data, Derivation("isear", named("joy"), raised=0.75)).answers["gpt"] == binary.y).sum())
+    3
     """
     rng = np.random.default_rng(SEED)
     group = how.group or str

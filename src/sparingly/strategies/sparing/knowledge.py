@@ -32,7 +32,6 @@ from sparingly.strategies.sparing.worth import (
     EMBEDDED_DISCOUNT,
     EMBEDDED_FURTHER,
     MANY_PANEL_DISCOUNT,
-    MANY_TOLD_EMBEDDED_DISCOUNT,
     PANEL_DISCOUNT,
     TOLD_DISCOUNT,
     TOLD_EMBEDDED_DISCOUNT,
@@ -258,12 +257,11 @@ class Knowledge:
         self.schedule = replace(self.schedule, labels=n, clock=clock)
 
     def _discount(self) -> float:
-        many = len(self.expected_costs.costs) > MANY
         if self.panel is None and self.beliefs.directions:
-            told = MANY_TOLD_EMBEDDED_DISCOUNT if many else TOLD_EMBEDDED_DISCOUNT
-            return told if self.horizon_known else EMBEDDED_DISCOUNT
+            return TOLD_EMBEDDED_DISCOUNT if self.horizon_known else EMBEDDED_DISCOUNT
         if self.panel is None:
             return TOLD_DISCOUNT if self.horizon_known else DISCOUNT
+        many = len(self.expected_costs.costs) > MANY
         return MANY_PANEL_DISCOUNT if many and not self.horizon_known else PANEL_DISCOUNT
 
     def _stream_risk(self, sample: Tensor, now: Tensor, risk: Tensor) -> float:

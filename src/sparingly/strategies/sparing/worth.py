@@ -17,10 +17,8 @@ DISCOUNT = 0.6
 """The share of what a label saves that the labels bought after it would not have saved anyway."""
 TOLD_DISCOUNT = 0.3
 """The same where the number of rounds was told: then all of them count from the first label on."""
-TOLD_EMBEDDED_DISCOUNT = 0.9
+TOLD_EMBEDDED_DISCOUNT = 0.4
 """The same on embeddings, where the risk of announcing is not overrated (`sharpness`), ..."""
-MANY_TOLD_EMBEDDED_DISCOUNT = 0.4
-"""... the same with more than `MANY` classes: with more, far too many were bought at the start, ..."""
 EMBEDDED_DISCOUNT = 0.3
 """... and where their number was not told: as a stream grows, fewer rounds are to come than there have been, ..."""
 EMBEDDED_FURTHER = 5500
