@@ -36,6 +36,14 @@ INEURAL = {6: "IneurAL (official)", 3: "IneurAL (less exploration)"}
 """How the tables call INeural, by gamma."""
 FIRST_LABELS = 3
 """Of INeural, before its first update."""
+STREAMS = {
+    "seeds 0 to 24": range(25),
+    "seeds 100 to 119": range(100, 120),
+    "seeds 25 to 49": range(25, 50),
+    "all but the first 25": range(25, 120),
+    "all": range(120),
+}
+"""The streams of covertype on which INeural was played, in the order in which they were."""
 PAPER_LABELS = (10, 25, 50, 100, 150, 250)
 PAPER_SCORES = {
     6: ((0.3925, 0.0570), (0.4422, 0.0293), (0.4309, 0.0447), (0.3119, 0.0799), (0.4161, 0.0812), (0.5082, 0.0442)),
@@ -178,21 +186,50 @@ def first_rounds(theirs: Any) -> list[str]:
     runs = runs[runs["data"] == "covertype"]
     for (gamma, form), part in runs[runs["rounds"] == FIRST].groupby(["gamma", "form"]):
         whole = runs[(runs["rounds"] == WHOLE) & (runs["gamma"] == gamma) & (runs["form"] == form)]
-        alike = (part["distinct"] == 1) & (part["asked"] >= FIRST_LABELS)
-        equal, others = part[alike], part[~alike]
+        equal, others = by_first_labels(part)
         silent = [int((some["asked_200_to_400"] == 0).sum()) for some in (equal, others)]
-        few = others[others["asked"] <= STOPPED]
-        known = whole[whole["seed"].isin(few["seed"])]["asked"]
-        ended = int((known <= STOPPED).sum())
+        ended, known, few = stopped_in_the_end(others, whole)
         told = str(ended)
-        if len(known) < len(few):
-            ended, told = silent[1], f"{ended} of {len(known)}" if len(known) else "-"
+        if known < few:
+            ended, told = silent[1], f"{ended} of {known}" if known else "-"
         stopped, asking = unequal(theirs, gamma)
         p = fisher_exact([[ended, len(others) - ended], [stopped, asking]]).pvalue
         cells = [gamma, form, len(part), shown(summarise(part["asked_by_100"]))]
         cells += [f"{silent[0]} of {len(equal)}", f"{silent[1]} of {len(others)}", told]
         cells += [f"{stopped} of {stopped + asking}", f"{p:.2g}"]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return lines
+
+
+def by_first_labels(runs: Any) -> tuple[Any, Any]:
+    """Runs of INeural's first rounds: those whose first three labels are equal, and the others."""
+    alike = (runs["distinct"] == 1) & (runs["asked"] >= FIRST_LABELS)
+    return runs[alike], runs[~alike]
+
+
+def stopped_in_the_end(first: Any, whole: Any) -> tuple[int, int, int]:
+    """Of runs of which the first rounds are known: how many stopped, of how many that is known, and should be."""
+    few = first[first["asked"] <= STOPPED]
+    known = whole[whole["seed"].isin(few["seed"])]["asked"]
+    return int((known <= STOPPED).sum()), len(known), len(few)
+
+
+def by_streams(theirs: Any, gamma: int = 3) -> list[str]:
+    """How many runs of INeural on covertype stop asking, by the streams in the order in which they were played."""
+    lines = ["| streams | runs | three equal labels | others | of these stop | p |", "|---|---|---|---|---|---|"]
+    stopped, asking = unequal(theirs, gamma)
+    all_theirs = int(((theirs["dataset"] == "covertype") & (theirs["strategy"] == INEURAL[gamma])).sum())
+    others_there = stopped + asking
+    lines.append(f"| the paper's | {all_theirs} | {all_theirs - others_there} | {others_there} | {stopped} | - |")
+    runs = pd.read_csv(ineural.RUNS)
+    runs = runs[(runs["data"] == "covertype") & (runs["gamma"] == gamma) & (runs["form"] == "released")]
+    first, whole = (runs[runs["rounds"] == rounds] for rounds in (FIRST, WHOLE))
+    for name, seeds in STREAMS.items():
+        equal, others = by_first_labels(first[first["seed"].isin(seeds)])
+        ended, known, few = stopped_in_the_end(others, whole)
+        assert known == few, f"{name}: {few - known} runs that may have stopped were not played to the end"
+        p = fisher_exact([[ended, len(others) - ended], [stopped, asking]]).pvalue
+        lines.append(f"| {name} | {len(equal) + len(others)} | {len(equal)} | {len(others)} | {ended} | {p:.2g} |")
     return lines
 
 
@@ -307,6 +344,7 @@ def study() -> None:
         ("single runs", single_runs(runs, theirs)),
         ("the authors' streams", authors_streams.table(theirs)),
         ("stopped", collapses(runs)),
+        ("streams", by_streams(theirs)),
         ("still asking", still_asking(runs, theirs)),
         ("first rounds", first_rounds(theirs)),
         ("scores", scores_by_labels()),

@@ -101,6 +101,10 @@ def test_runs_with_three_equal_first_labels_are_counted_apart(tmp_path, monkeypa
     assert rivals_table.unequal(theirs, 3) == (1, 2)
     (line,) = rivals_table.first_rounds(theirs)[2:]
     assert line == "| 3 | released | 3 | 14 ± 8 | 1 of 1 | 1 of 2 | 0 | 1 of 3 | 1 |"
+    paper, first, *_, everything = rivals_table.by_streams(theirs)[2:]
+    assert paper == "| the paper's | 4 | 1 | 3 | 1 | - |"
+    assert first == "| seeds 0 to 24 | 3 | 1 | 2 | 0 | 1 |"
+    assert everything == "| all | 3 | 1 | 2 | 0 | 1 |"
 
 
 def test_scores_stand_beside_the_authors_figure(tmp_path, monkeypatch):
