@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.stats import fisher_exact
 
 from benchmarks import authors_streams, ineural
-from sparingly.experiments.reports.comparison import Digest
+from sparingly.experiments.reports.comparison import KEY, Digest
 from sparingly.experiments.reports.paper_runs import (
     COSTS,
     LEVEL,
@@ -27,7 +27,8 @@ from sparingly.experiments.reports.paper_runs import (
 )
 from sparingly.experiments.reports.statistical_tests import Summary, summarise
 from sparingly.experiments.runs.experiment_settings import SettingsError
-from sparingly.experiments.runs.paper_studies import PrintedRow, printed
+from sparingly.experiments.runs.paper_studies import TABLES, PrintedRow, printed
+from sparingly.experiments.runs.paper_studies import study as study_of_paper
 
 FIRST, WHOLE = 400, 10_000
 SHUFFLES = 100
@@ -129,6 +130,28 @@ def by_chance(runs: Any, theirs: Any, rows: list[RowBesidePaper]) -> list[str]:
 def paper_rows() -> list[PrintedRow]:
     """The rows of the paper's tables, each once: its appendix repeats all but Neuronal's."""
     return [row for row in printed() if not row.table.endswith("_app") or row.strategy.startswith("Neuronal")]
+
+
+def missing(runs: Any) -> list[str]:
+    """The rows with fewer seeds than `sparingly reproduce` plays, by data set, and what the missing runs would take.
+
+    Runs of earlier code are to be made again. Hours are of processor time, by the mean of the runs that each row has.
+    """
+    names = ["table", "data set", "rows", "seeds", "wanted", "runs missing", "processor hours"]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    wanted = {(row.table, row.task.dataset): row.seeds or 0 for name in TABLES for row in study_of_paper(name).rows}
+    known = {(row.table, row.dataset, row.strategy) for row in paper_rows()}
+    rows = runs[[key in known or key[0] == "Q4" for key in runs[KEY].itertuples(index=False, name=None)]]
+    for place, part in rows.assign(now=~rows["earlier"].astype(bool)).groupby(KEY[:2], sort=False):
+        seeds = part.groupby("label").agg(size=("now", "sum"), mean=("cpu_seconds", "mean"))
+        short = seeds[seeds["size"] < wanted[place]]
+        if len(short):
+            left = wanted[place] - short["size"]
+            least, most = short["size"].min(), short["size"].max()
+            told = f"{least}" if least == most else f"{least} to {most}"
+            cells = [*place, len(short), told, wanted[place], left.sum(), f"{(left * short['mean']).sum() / 3600:.1f}"]
+            lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return lines if len(lines) > 2 else ["No row is short of seeds."]
 
 
 def single_runs(runs: Any, theirs: Any) -> list[str]:
@@ -341,6 +364,7 @@ def study() -> None:
         ("rows", table(runs, rows)),
         ("agreement", agreement(runs, rows)),
         ("chance", by_chance(runs, theirs, tables)),
+        ("missing", missing(runs)),
         ("single runs", single_runs(runs, theirs)),
         ("the authors' streams", authors_streams.table(theirs)),
         ("stopped", collapses(runs)),

@@ -75,6 +75,14 @@ def test_a_single_run_stands_beside_the_range_of_theirs(tmp_path, runs):
     assert line == f"| Q1_app | adult | Neuronal (official) | {regret} | 100 | 100 to 100, 100 |"
 
 
+def test_runs_that_are_missing_are_counted_with_what_they_take():
+    labels = ["Neural-CBP"] * 5 + ["Neuronal (official)"] * 2
+    runs = pd.DataFrame({"table": "Q3", "dataset": "cifar10", "label": labels, "cpu_seconds": 1800.0})
+    assert rivals_table.missing(runs.assign(earlier=False))[2:] == ["| Q3 | cifar10 | 1 | 2 | 5 | 3 | 1.5 |"]
+    assert rivals_table.missing(runs.assign(earlier=True))[2:] == ["| Q3 | cifar10 | 2 | 0 | 5 | 10 | 5.0 |"]
+    assert rivals_table.missing(runs.head(5).assign(earlier=False)) == ["No row is short of seeds."]
+
+
 def test_chance_alone_makes_few_rows_differ(tmp_path, runs, monkeypatch):
     monkeypatch.setattr(rivals_table, "SHUFFLES", 20)
     apart = paper_runs(file_of(tmp_path, runs, shift=60.0))
