@@ -265,7 +265,7 @@ def _ablation(runs: list[Run]) -> str:
             ours = [one for one in found if (one["data"], one["without"]) == (data, without)]
             row += [_mean_and_error(ours), f"{np.mean([one['asked'] for one in ours]):.0f}"] if ours else ["", ""]
         rows.append([without, *row])
-    return _table(("", *(head for data in names for head in (data, "questions"))), rows)
+    return _table(("sparing", *(head for data in names for head in (data, f"{data}, questions"))), rows)
 
 
 def _times(runs: list[Run]) -> str:
