@@ -45,6 +45,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "without selection": {"ablation": Ablation(selection=False)},
     "without random questions": {"audit": 0.0},
     "without kernel": {"ablation": Ablation(kernel=False)},
+    "without trees": {"ablation": Ablation(trees=False)},
     "two members": {"members": 2},
 }
 FIRST_SEED = 30
@@ -64,7 +65,7 @@ def _dataset(name: str, flat: bool = True, who: str = "sparing") -> Dataset:
 
 def _rounds(spec: Spec, data: Dataset, horizon: int) -> Stream:
     """The stream of a run; one of a whole data set holds nothing out for tests."""
-    if spec["group"] == "unseen" or horizon == WHOLE:
+    if spec["group"].startswith("unseen") or horizon == WHOLE:
         data = replace(data, raw_test=data.raw[:1], y_test=data.y[:1])
     drift = Drift(0.5, 0.5) if spec["group"] == "drift" else None
     return stream(data, spec["seed"], horizon, drift=drift)
@@ -136,6 +137,23 @@ GROUPS: dict[str, tuple[int, list[Spec]]] = {
         2,
         [spec for data, rows in unseen_data.LENGTHS.items() for spec in _each((data,), who=BOTH, horizon=(rows,))],
     ),
+    "unseen_learner": (
+        2,
+        [
+            spec
+            for data, rows in unseen_data.LENGTHS.items()
+            for spec in _each((data,), who=("our learner",), horizon=(rows,))
+        ],
+    ),
+    "lenet_learner": (3, _each(("mnist", "fashion_mnist"), who=("our learner",))),
+    "unseen_told": (
+        2,
+        [
+            spec
+            for data, rows in unseen_data.LENGTHS.items()
+            for spec in _each((data,), who=("sparing",), horizon=(rows,), told=(True,))
+        ],
+    ),
 }
 """By name: over how many seeds, and what is run with each."""
 
@@ -144,7 +162,7 @@ def run(spec: Spec) -> Spec:
     """Play one run; the spec with what it cost."""
     who = spec.get("who", "sparing")
     if who == "our learner" and "delay" not in spec:
-        return {**spec, **our_learner(spec["data"], spec["seed"])}
+        return {**spec, **our_learner(spec)}
     horizon, price = spec.get("horizon", 10_000), spec.get("price", 1.0)
     if who in ("line", "boosted line", "our learner") or "seconds_late" in spec:
         data, seed = _dataset(spec["data"]), spec["seed"]
@@ -182,16 +200,18 @@ def run(spec: Spec) -> Spec:
     return {**spec, **found}
 
 
-def our_learner(data: str, seed: int) -> Spec:
+def our_learner(spec: Spec) -> Spec:
     """The line with our own learner: what it would cost to label the first n, the best n chosen afterwards."""
-    rounds = stream(_dataset(data), seed, 10_000)
+    lenet = spec["group"] == "lenet_learner"
+    data = _dataset(spec["data"], not lenet)
+    rounds = _rounds(spec, data, spec.get("horizon", 10_000))
     X, y = torch.from_numpy(rounds.X), torch.from_numpy(rounds.y)
     tried = {}
-    for n in (50, 100, 200, 400, 800):
-        beliefs = Beliefs(_dataset(data).n_classes, (X.shape[1],))
+    for n in (50, 100, 150, 200, 300, 400, 600, 800):
+        beliefs = Beliefs(data.n_classes, tuple(X.shape[1:]), network="lenet" if lenet else "mlp", seed=spec["seed"])
         with torch.no_grad():
             folds = torch.arange(n) % beliefs.members
-            beliefs.fit(X[: max(n, 1000)], X[:n], y[:n], folds, torch.Generator().manual_seed(seed))
+            beliefs.fit(X[: max(n, 1000)], X[:n], y[:n], folds, torch.Generator().manual_seed(spec["seed"]))
             tried[n] = n + float((beliefs(X[n:]).mean(0).argmax(1) != y[n:]).sum())
     best = min(tried, key=lambda n: tried[n])
     return {"cost": tried[best], "asked": best, "tried": tried}

@@ -25,11 +25,17 @@ def page(runs: list[Run]) -> str:
     parts = {
         "10 000 rounds (`python -m benchmarks.sparing table line`)": _main(runs),
         "What the line owes to hindsight (`table line`)": _hindsight(runs),
+        "Our own learner on the first n, n by hindsight (`table learner`)": _learner(runs, "table", "learner"),
         "Other lengths and prices (`told horizons long whole long_told table_prices dear`)": _cases(runs),
         "Other costs and prices beside other strategies (`prices`)": _prices(runs),
         "A LeNet (`lenet`)": _lenet(runs),
+        "A LeNet on the first n, n by hindsight (`lenet lenet_learner`)": _learner(runs, "lenet", "lenet_learner"),
         "What each part brings (`ablation`)": _ablation(runs),
-        "Data sets never seen before (`unseen`)": _unseen(runs),
+        "Data sets never seen before (`unseen`)": _unseen(runs, "unseen"),
+        "The same, their length told (`unseen_told`)": _unseen(runs, "unseen_told"),
+        "The same, our own learner on the first n (`unseen_told unseen_learner`)": _learner(
+            runs, "unseen_told", "unseen_learner"
+        ),
         "Boosted trees in the line of 10 000 rounds (`boosted`)": _boosted(runs),
         "Two classes swapped (`drift`)": _drift(runs),
         "Late answers (`late live`)": _late(runs),
@@ -148,10 +154,26 @@ def _cases(runs: list[Run]) -> str:
     return _table(heads, rows)
 
 
-def _unseen(runs: list[Run]) -> str:
+def _learner(runs: list[Run], group: str, learner: str) -> str:
+    """What Sparing's own models cost, trained once on the first n labels, the best n of each seed chosen afterwards."""
+    ours, rows, means = {_case(one): one for one in _of(runs, group)}, [], []
+    known = [one for one in _of(runs, learner) if _case(one) in ours]
+    for data in dict.fromkeys(one["data"] for one in known):
+        found = [one for one in known if one["data"] == data]
+        ratios = [ours[_case(one)]["cost"] / one["cost"] for one in found]
+        means.append(_mean_ratio(ratios))
+        best = ", ".join(f"{one['cost']:.0f} ({one['asked']})" for one in found)
+        costs = ", ".join(f"{ours[_case(one)]['cost']:.0f} ({ours[_case(one)]['asked']})" for one in found)
+        rows.append([data, best, costs, f"{means[-1]:.2f}"])
+    if rows:
+        rows.append(["geometric mean", "", "", f"{_mean_ratio(means):.2f}"])
+    return _table(("data set", "first n (labels)", "sparing (labels)", "sparing over that"), rows)
+
+
+def _unseen(runs: list[Run], group: str) -> str:
     """One row a data set; its last is the geometric mean over data sets."""
     lines, rows, means = _lines(runs), [], []
-    ours = [one for one in _of(runs, "unseen") if one["who"] == "sparing" and _case(one) in lines]
+    ours = [one for one in _of(runs, group) if one["who"] == "sparing" and _case(one) in lines]
     for data in dict.fromkeys(one["data"] for one in ours):
         found = [one for one in ours if one["data"] == data]
         best = [lines[_case(one)] for one in found]
@@ -243,7 +265,7 @@ def _ablation(runs: list[Run]) -> str:
             ours = [one for one in found if (one["data"], one["without"]) == (data, without)]
             row += [_mean_and_error(ours), f"{np.mean([one['asked'] for one in ours]):.0f}"] if ours else ["", ""]
         rows.append([without, *row])
-    return _table(("", *(head for data in names for head in (data, "questions"))), rows)
+    return _table(("sparing", *(head for data in names for head in (data, f"{data}, questions"))), rows)
 
 
 def _times(runs: list[Run]) -> str:

@@ -238,3 +238,18 @@ def test_with_many_labels_bought_where_it_is_unsure_a_model_is_held_as_sure_as_i
         risk[beside_experts] = float((1 - held.amax(1)).mean())
     errors = float((held.argmax(1) != y[6300:]).float().mean())
     assert errors < risk[False] < risk[True]
+
+
+@pytest.mark.parametrize(
+    ("network", "sharper"), [("mlp", False), (lambda shape, outputs: torch.nn.Linear(4, outputs), True)]
+)
+def test_a_module_may_be_as_sure_as_it_is_right_on_the_stream(network, sharper):
+    """Of labels bought where it is unsure most are doubtful; on the stream, where few rows are, it may be surer."""
+    X, y, generator = labelled(150, noise=0.4)
+    X[:120, 0] *= 0.2
+    y[120:] = (X[120:, 0] > 0).long()
+    sample, _, _ = labelled(500, seed=1)
+    beliefs = Beliefs(2, (4,), network=network, kernel=False, trees=False)
+    with torch.no_grad():
+        beliefs.fit(sample, X, y, torch.arange(150) % beliefs.members, generator)
+    assert (beliefs._sharpness > 1) is sharper

@@ -121,3 +121,28 @@ def test_beside_experts_who_may_be_wrong_names_change_nothing(stream):
         for one in (names, None)
     )
     assert with_names == without
+
+
+def test_before_any_label_an_announcement_goes_by_names(stream):
+    """Where a question is too dear to be asked, only names are left to go by; a block is decided like single rounds."""
+    X, y, names = stream
+    game = sp.label_efficient(CLASSES, query_cost=500.0)
+    mistakes = {}
+    for what, vectors in (("names", names), ("no names", None)):
+        strategy = sp.Sparing(game, WIDTH, class_vectors=vectors, horizon=len(y))
+        rounds = list(sp.play(strategy, game, zip(X, y.tolist(), strict=True)))
+        mistakes[what] = sum(one.prediction != one.outcome for one in rounds)
+    assert mistakes["names"] < 0.7 * mistakes["no names"]
+    alone = sp.Sparing(game, WIDTH, class_vectors=names, horizon=len(y))
+    alone_said = [alone.assess(x[None]).values["probability"][0] for x in X[:20]]
+    np.testing.assert_array_equal(torch.stack(alone_said), alone.assess(X[:20]).values["probability"])
+
+
+def test_before_there_is_a_model_a_common_class_speaks_against_a_name(stream):
+    X, _, names = stream
+    strategy = sp.Sparing(sp.label_efficient(CLASSES), WIDTH, class_vectors=names)
+    before = strategy.scores(X[:1])[0]
+    rare = int(before.argmax())
+    for x in X[1:19]:
+        strategy.learn(x, CLASSES, strategy.game.feedback[CLASSES][(rare + 1) % CLASSES])
+    assert strategy.scores(X[:1])[0, rare] < before[rare]

@@ -56,7 +56,9 @@ LEAST_TREE_SHARE = 0.1
 FIRST_FOR_CURVE = 500
 """Labels from which on the learning curve of the trees is measured: with fewer it is mostly noise."""
 FIRST_FOR_SHARPNESS = 1000
-"""Labels from which on it is seen, on other observations than embeddings, how sure the models may be on the stream."""
+"""Labels from which on it is seen, on other observations than embeddings, how sure models may be on the stream, ..."""
+FIRST_FOR_MODULE_SHARPNESS = 100
+"""... and how sure modules may be, such as a LeNet: their few members are far from sure where labels are bought."""
 BINS = 10
 """Of how sure a model is, by which labels are compared with the stream."""
 POWERS = np.geomspace(0.5, 3, 19)
@@ -174,7 +176,7 @@ class Beliefs:
             held = self._fit_trees(self._trees, held, X.flatten(1), labels, generator)
         self._unheard, self._student_share = _unheard(labels, held.shape[1]), 0.0
         self._sharpness = 1.0
-        if not self.directions and (self._beside_experts or len(X) < FIRST_FOR_SHARPNESS):
+        if not self.directions and (self._beside_experts or len(X) < self._first_for_sharpness):
             return self._with_unheard(held)
         if self._names is None or not self.directions:
             held = self._with_unheard(held)
@@ -190,6 +192,11 @@ class Beliefs:
     def _sharpened(self, held: Tensor) -> Tensor:
         """Probabilities `[..., class]` to the power that makes them right on the stream."""
         return held if self._sharpness == 1 else (held.clamp(min=1e-12).log() * self._sharpness).softmax(-1)
+
+    @property
+    def _first_for_sharpness(self) -> int:
+        module = isinstance(self.ensemble, ModuleEnsemble)
+        return FIRST_FOR_MODULE_SHARPNESS if module else FIRST_FOR_SHARPNESS
 
     @property
     def directions(self) -> bool:
@@ -280,6 +287,13 @@ class Beliefs:
             fewer.fit(X[half], y[half], hidden[half], seed)
             self.halves = fewer.held_out(X, folds), unseen
         return mix(held, calibrated, self._tree_share)
+
+    def by_names(self, X: Tensor) -> Tensor | None:
+        """Probabilities `[block, class]` by what classes are called alone, without any model; None if that is unknown.
+
+        Rows are not centred, as there may be no sample of the stream yet.
+        """
+        return None if self._names is None else self._names(pad_block(X.flatten(1)))[: len(X)]
 
     def scaled(self, X: Tensor) -> Tensor:
         """A block as the models see it, padded: what the two below share."""

@@ -180,13 +180,18 @@ class Knowledge:
         """The members' calibrated probabilities, `[member, block, class]`; the labels' shares before there are any.
 
         Where labels are there and only the training is late, as beside another process that trains, the nearest of
-        them say more than their shares.
+        them say more than their shares. Where it is known what classes are called, that says more than a few labels.
         """
+        n_classes = len(self.expected_costs.costs)
         if self.worth is not None:
             return self.beliefs(X)
         if len(self.bought) >= FIRST:
-            return self.bought.nearest(X, len(self.expected_costs.costs))[None]
-        return self.bought.shares(len(self.expected_costs.costs)).expand(1, len(X), -1)
+            return self.bought.nearest(X, n_classes)[None]
+        named = self.beliefs.by_names(X)
+        if named is None:
+            return self.bought.shares(n_classes).expand(1, len(X), -1)
+        held = named * self.bought.shares(n_classes, added=n_classes)
+        return (held / held.sum(1, keepdim=True))[None]
 
     def untaught(self, x: Tensor) -> Tensor:
         """Probabilities of one observation by labels alone, `[class]`, whatever experts said of others."""

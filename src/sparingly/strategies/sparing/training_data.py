@@ -174,9 +174,9 @@ class Bought:
         )
         return next(new, None)
 
-    def shares(self, n_classes: int) -> Tensor:
-        """How common each class is, one label spread over all of them added."""
-        counts = torch.full((n_classes,), 1 / n_classes)
+    def shares(self, n_classes: int, added: float = 1.0) -> Tensor:
+        """How common each class is, with so many labels added, spread over all classes."""
+        counts = torch.full((n_classes,), added / n_classes)
         if len(self):
             counts = counts + torch.bincount(self["y"], minlength=n_classes)
         return counts / counts.sum()
