@@ -7,8 +7,9 @@ import functools
 import os
 
 import pytest
+import requests
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.stateful import run_state_machine_as_test
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import response_schema_conformance
@@ -19,6 +20,8 @@ from tests.live.served import Served
 EXAMPLES = int(os.environ.get("SPARINGLY_EXAMPLES", "4"))
 SECONDS = 20
 """The most that a call may take."""
+UNSHORTENED = (Phase.generate,)
+"""A sequence that fails is told as it was played: to look for a shorter one takes longer than a test may."""
 QUIETLY = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 
 
@@ -36,8 +39,16 @@ def url(served):
         yield url
 
 
+@pytest.fixture(scope="module")
+def session():
+    """One connection for all calls, which asks neither the environment nor the disk about proxies and passwords."""
+    with requests.Session() as session:
+        session.trust_env = False
+        yield session
+
+
 @pytest.mark.parametrize("mode", GenerationMode)
-def test_no_request_makes_the_service_fail(served, url, mode):
+def test_no_request_makes_the_service_fail(served, url, session, mode):
     """Nothing fails, and what is answered is what the description says; what it forbids is refused in one line."""
     statuses = set()
     described = schemathesis.openapi.from_url(f"{url}/openapi.json").exclude(path_regex="/events$")
@@ -49,7 +60,7 @@ def test_no_request_makes_the_service_fail(served, url, mode):
         @settings(max_examples=EXAMPLES, **QUIETLY)
         @given(case=operation.as_strategy(generation_mode=mode))
         def holds(case):
-            response = case.call(headers=served.headers("admin"), timeout=SECONDS)
+            response = case.call(headers=served.headers("admin"), timeout=SECONDS, session=session)
             statuses.add(response.status_code)
             assert response.status_code < 500, response.text
             if mode is GenerationMode.POSITIVE:
@@ -62,24 +73,35 @@ def test_no_request_makes_the_service_fail(served, url, mode):
     assert {200, 404, 422} <= statuses
 
 
+TICKETS = {"enum": ["a", "b"]}
+"""Open questions with which a sequence begins."""
 ANY_TICKET = ("answer", "correct", "skip", "dont-know", "release", "renew", "undo", "withdraw")
+BODIES = ("ObservationIn", "AnswerIn", "TicketIn", "ReleaseIn")
 
 
 def linked(description):
-    """What is done with tickets, narrowed to calls that get somewhere, and linked by the tickets' ids."""
+    """What is done with tickets, narrowed to calls that get somewhere, and linked by the tickets' ids.
+
+    Any call may also be about one of two tickets that are there from the beginning, and so about what others did to it.
+    """
     description = copy.deepcopy(description)
-    at = "/api/agents/{agent}"
+    at, named = "/api/agents/{agent}", {"agent": {"enum": ["default"]}, "ticket": TICKETS}
     kept = ("observations", "questions", "ticket", "history", "statistics", *ANY_TICKET)
     description["paths"] = {f"{at}/{name}": description["paths"][f"{at}/{name}"] for name in kept}
     for path, methods in description["paths"].items():
         for method, operation in methods.items():
             operation["operationId"] = f"{method} {path.rpartition('/')[2]}"
             for parameter in operation["parameters"]:
-                if parameter["name"] == "agent":
-                    parameter["schema"] = {"enum": ["default"]}
+                parameter["schema"] = named.get(parameter["name"], parameter["schema"])
     number = {"type": "number", "minimum": -1e6, "maximum": 1e6}
     features = {"type": "array", "items": number, "minItems": 3, "maxItems": 3}
-    description["components"]["schemas"]["ObservationIn"]["properties"]["features"] = features
+    bodies = {name: description["components"]["schemas"][name]["properties"] for name in BODIES}
+    bodies["ObservationIn"] |= {"features": features, "id": {"anyOf": [TICKETS, {"type": "null"}]}}
+    for other in ("text", "image"):
+        del bodies["ObservationIn"][other]
+    for name in BODIES[1:]:
+        bodies[name]["ticket"] = TICKETS
+    bodies["AnswerIn"]["label"] = {"enum": ["cat", "dog", "bird"]}
     for source, where in (("post observations", "id"), ("post answer", "ticket"), ("post questions", "questions/0/id")):
         path = f"{at}/{source.split()[1]}"
         links = {}
@@ -98,7 +120,7 @@ def linked(description):
     return description
 
 
-def test_no_sequence_of_requests_makes_the_service_fail(served, url):
+def test_no_sequence_of_requests_makes_the_service_fail(served, url, session):
     """Observe, lease, answer, correct, undo, withdraw in any order: the ids of one reply go into the next calls."""
     description = schemathesis.openapi.from_dict(linked(served.app.openapi()))
     description.config.update(base_url=url)
@@ -109,20 +131,22 @@ def test_no_sequence_of_requests_makes_the_service_fail(served, url):
             """Each sequence begins with a new agent: what the sequences before it left would change its replies."""
             served.service.delete_agent("default", Operator("root"))
             served.create_default()
+            for ticket in TICKETS["enum"]:
+                served.agent.observe([1, 2, 3], id=ticket)
 
         def get_call_kwargs(self, case):
-            return {"headers": served.headers("admin"), "timeout": SECONDS}
+            return {"headers": served.headers("admin"), "timeout": SECONDS, "session": session}
 
         def validate_response(self, response, case, **more):
             seen.add((case.operation.path.rpartition("/")[2], response.status_code))
             assert response.status_code < 500, response.text
             case.validate_response(response, checks=[response_schema_conformance])
 
-    wanted = {(name, 200) for name in ("observations", "questions", "answer", "undo", "withdraw")}
+    wanted = {(name, 200) for name in ("observations", "questions", "ticket", *ANY_TICKET)}
     # Which calls get somewhere depends on when replies come: further sequences are played until all have.
     for times in (3, 6, 12, 24):
         if not wanted <= seen:
-            quietly = settings(max_examples=times * EXAMPLES, stateful_step_count=12, **QUIETLY)
+            quietly = settings(max_examples=times * EXAMPLES, stateful_step_count=24, phases=UNSHORTENED, **QUIETLY)
             run_state_machine_as_test(Machine, settings=quietly)
     assert wanted <= seen, sorted(seen)
     assert 409 in {status for _, status in seen}
