@@ -109,8 +109,10 @@ def test_killed_and_resumed_every_run_is_there_once(study, results, tmp_path, en
 
 
 def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(environment, tmp_path):
+    """Its workers are forked; those of the run that is killed start from nothing."""
     script = (
         "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from joblib.externals.loky.backend.context import set_start_method\nset_start_method('fork', force=True)\n"
         "from sparingly.commands.main import main\nmain()\n"
     )
     words = "run --data phishing --strategy always_ask,epochs=2 --strategy never_ask --seeds 40 --horizon 300"
