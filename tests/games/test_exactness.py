@@ -16,7 +16,7 @@ Vector = tuple[Fraction, ...]
 
 
 def dot(a: Vector, b: Vector) -> Fraction:
-    return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
+    return sum((x * y for x, y in zip(a, b, strict=True) if x and y), Fraction(0))
 
 
 def minus(a: Vector, b: Vector) -> Vector:
@@ -52,16 +52,15 @@ class Polytope:
 
     def cut(self, normal: Vector) -> Polytope:
         """The part where normal . p >= 0."""
-        value = {p: dot(normal, p) for p in self.points}
-        kept = {
-            p: tight | ({self.n_cuts} if value[p] == 0 else set()) for p, tight in self.points.items() if value[p] >= 0
-        }
-        for a in (p for p in self.points if value[p] > 0):
-            for b in (p for p in self.points if value[p] < 0):
-                common = self.points[a] & self.points[b]
-                if any(common <= tight for p, tight in self.points.items() if p not in (a, b)):
+        valued = [(p, tight, dot(normal, p)) for p, tight in self.points.items()]  # to look a point up takes long
+        kept = {p: tight | ({self.n_cuts} if value == 0 else set()) for p, tight, value in valued if value >= 0}
+        inside, outside = ([one for one in valued if one[2] * side > 0] for side in (1, -1))
+        for a, tight_a, above in inside:
+            for b, tight_b, below in outside:
+                common = tight_a & tight_b
+                if any(common <= tight for p, tight, _ in valued if p is not a and p is not b):
                     continue
-                share = value[a] / (value[a] - value[b])
+                share = above / (above - below)
                 point = tuple(x + share * (y - x) for x, y in zip(a, b, strict=True))
                 kept[point] = common | {self.n_cuts}
         return Polytope({p: frozenset(tight) for p, tight in kept.items()}, self.n_cuts + 1)
