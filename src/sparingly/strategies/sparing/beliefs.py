@@ -288,12 +288,18 @@ class Beliefs:
             self.halves = fewer.held_out(X, folds), unseen
         return mix(held, calibrated, self._tree_share)
 
-    def by_names(self, X: Tensor) -> Tensor | None:
-        """Probabilities `[block, class]` by what classes are called alone, without any model; None if that is unknown.
+    @property
+    def named(self) -> bool:
+        """Whether it is known what the classes are called."""
+        return self._names is not None
+
+    def by_names(self, X: Tensor) -> Tensor:
+        """Probabilities `[block, class]` by what classes are called alone, without any model.
 
         Rows are not centred, as there may be no sample of the stream yet.
         """
-        return None if self._names is None else self._names(pad_block(X.flatten(1)))[: len(X)]
+        assert self._names is not None
+        return self._names(pad_block(X.flatten(1)))[: len(X)]
 
     def scaled(self, X: Tensor) -> Tensor:
         """A block as the models see it, padded: what the two below share."""

@@ -87,6 +87,7 @@ class Knowledge:
         self.expected_costs, self.beliefs, self.learnability = expected_costs, beliefs, learnability
         self.horizon_known = horizon_known
         self.panel = panel
+        self._named = beliefs.named
         self.answer_model: AnswerModel | None = None
         self.bought = Bought(beliefs.members, 0 if panel is None else len(panel))
         self.schedule = self._paced(RefitSchedule())
@@ -187,10 +188,9 @@ class Knowledge:
             return self.beliefs(X)
         if len(self.bought) >= FIRST:
             return self.bought.nearest(X, n_classes)[None]
-        named = self.beliefs.by_names(X)
-        if named is None:
+        if not self._named:
             return self.bought.shares(n_classes).expand(1, len(X), -1)
-        held = named * self.bought.shares(n_classes, added=n_classes)
+        held = self.beliefs.by_names(X) * self.bought.shares(n_classes, added=n_classes)
         return (held / held.sum(1, keepdim=True))[None]
 
     def untaught(self, x: Tensor) -> Tensor:
