@@ -10,8 +10,10 @@ import sparingly as sp
 
 pytest.importorskip("playwright")
 from playwright.sync_api import expect
+from sqlalchemy import update
 
-from sparingly.live.service.webhooks.webhook_outbox import WebhookMessage
+from sparingly.live.service.service_database import webhook_messages
+from sparingly.live.service.webhooks.webhook_outbox import WebhookMessage, add_messages
 from tests.live.served import Served
 from tests.live.service.browsing import SECONDS, eventually, needs_browser, violations
 from tests.live.service.receiver import receiving
@@ -182,11 +184,10 @@ def test_costs_of_a_living_agent_are_edited_and_webhooks_added(tmp_path, browser
         eventually(page, lambda: [one["event"] for one in receiver.bodies(secret)] == ["test"])
         hook = served.service.webhooks.of_agent("mails")[0].id
         message = WebhookMessage("event 1", "answered", 1.0, {"ticket": {"id": "mail/7"}})
-        served.service.webhooks.add(hook, [message], 0, None)
-        number = served.service.webhooks.due(hook, 1)[0].seq
-        served.service.webhooks.note(
-            hook, [], {number: {"state": "dead", "error": "it answered 410", "attempts": 5}}, {}
-        )
+        dead = {"state": "dead", "error": "it answered 410", "attempts": 5}
+        with served.service.webhooks._database.locked() as connection:  # at once, or it would be sent in between
+            add_messages(connection, hook, [message])
+            connection.execute(update(webhook_messages).where(webhook_messages.c.event == "answered").values(**dead))
         page.reload()
         page.get_by_role("button", name="that were given up").click()
         expect(page.locator("#dead-letters li").first).to_have_text("answered mail/7: it answered 410, 5 times")
