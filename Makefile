@@ -25,9 +25,11 @@ test: $(READY) system
 
 # A browser and a database server for their tests, from Debian's packages where those are at hand.
 system:
-	@if command -v chromium >/dev/null && ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1; then :; \
+	@if { command -v chromium-headless-shell || command -v chromium; } >/dev/null && ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1; then :; \
 	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium postgresql >/dev/null; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  apt-get update -qq && { apt-get install -y -qq chromium-headless-shell postgresql || \
+	  apt-get install -y -qq chromium postgresql; } >/dev/null; \
 	else echo "chromium and postgresql are not installed: their tests will be skipped"; fi
 
 lint: $(READY)

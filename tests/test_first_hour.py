@@ -19,7 +19,7 @@ from playwright.sync_api import expect, sync_playwright
 import sparingly as sp
 from sparingly.commands.main import main
 from tests import fork_server
-from tests.live.service.browsing import CHROMIUM, rest
+from tests.live.service.browsing import launch, rest
 from tests.snippets import snippets
 
 PAGE = Path(__file__).parents[1] / "docs" / "get-started.md"
@@ -114,7 +114,7 @@ def test_five_commands_lead_from_a_table_to_people_who_are_asked(
     assert any('"asks": true' in line for line in tickets)
     assert all('"probabilities": {"leaves": ' in line for line in tickets)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = launch(playwright)
         page = browser.new_page()
         page.set_default_timeout(60_000)
         page.goto(f"http://127.0.0.1:{port}")

@@ -16,7 +16,7 @@ from tests.commands.test_service_commands import SECRET, start, stop
 pytest.importorskip("playwright")
 from playwright.sync_api import expect, sync_playwright
 
-from tests.live.service.browsing import CHROMIUM, SECONDS, needs_browser
+from tests.live.service.browsing import SECONDS, launch, needs_browser
 
 pytestmark = needs_browser
 MAILS = [
@@ -58,7 +58,7 @@ def type_in(folder: Path, token: str, *args: str, fails: bool = False) -> str:
 
 def look_and_answer(url: str, token: str, folder: Path) -> None:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = launch(playwright)
         page = browser.new_page()
         page.set_default_timeout(1000 * SECONDS)
         page.goto(url)

@@ -126,7 +126,7 @@ def test_tokens_are_made_listed_and_revoked_beside_a_running_service(sparingly, 
     code, said, _ = sparingly("token", "list")
     assert [line.split()[1] for line in said.splitlines()] == ["admin", "expert"]
     assert re.search(r"expert .* in use +Ada Lovelace", said)
-    assert secret.rpartition("_")[2] not in said
+    assert secret.split("_", 2)[2] not in said
     assert sparingly("token", "revoke", "Ada Lovelace")[:2] == (0, "revoked Ada Lovelace\n")
     time.sleep(1.1)
     assert status(url, secret) == 401

@@ -163,10 +163,12 @@ def test_html_and_markdown_agree_and_escape(report, tmp_path):
 def test_the_report_in_a_browser(report, tmp_path):
     from playwright.sync_api import sync_playwright
 
+    from tests.live.service.browsing import launch
+
     write_report(report, tmp_path / "report.html")
     problems: list[str] = []
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        browser = launch(play)
         page = browser.new_page(viewport={"width": 1200, "height": 900})
         page.on(
             "console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None

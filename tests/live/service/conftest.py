@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.live.service.browsing import CHROMIUM, SECONDS, rest
+from tests.live.service.browsing import SECONDS, launch, rest
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +13,7 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = launch(playwright)
         yield browser
         browser.close()
 
