@@ -15,7 +15,6 @@ from sparingly.experiments.runs.experiment_settings import Player, Run, Task
 from sparingly.experiments.runs.single_run import check, execute
 from sparingly.experiments.streams import stream
 
-
 NARROW = {"width": 16}
 """A network for a table with texts, whose vectors are 512 wide."""
 
