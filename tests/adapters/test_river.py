@@ -80,7 +80,7 @@ def test_river_checks(name, place):
 
 def test_progressive_validation_counts_labels_and_learns():
     model = ActiveClassifier(preprocessing.StandardScaler(), options={"width": 20, "members": 3})
-    last = list(evaluate.iter_progressive_val_score(easy(600), model, metrics.Accuracy(), step=100))[-1]
+    last = list(evaluate.iter_progressive_val_score(easy(400), model, metrics.Accuracy(), step=100))[-1]
     assert 60 <= last["Samples used"] < 250
     assert last["Accuracy"].get() > 0.85
     assert (
@@ -230,7 +230,9 @@ def test_after_a_scaler_that_moves_on_an_answer_still_finds_its_question():
 
 
 def test_a_scaler_inside_does_not_blur_what_a_strategy_scales_by_itself():
-    plain, scaled = (ActiveClassifier(step) for step in (None, preprocessing.StandardScaler()))
+    plain, scaled = (
+        ActiveClassifier(step, options={"width": 20, "members": 3}) for step in (None, preprocessing.StandardScaler())
+    )
     for x, y in easy(150):
         for model in (plain, scaled):
             model.last = model.predict_one(x)
@@ -268,8 +270,8 @@ def test_a_strategy_with_a_river_tree_inside_keeps_the_contract():
 
 
 def test_river_data_with_many_classes():
-    model = ActiveClassifier(preprocessing.StandardScaler(), options={"members": 3})
-    score = evaluate.progressive_val_score(datasets.ImageSegments().take(400), model, metrics.Accuracy())
+    model = ActiveClassifier(preprocessing.StandardScaler(), options={"width": 20, "members": 3})
+    score = evaluate.progressive_val_score(datasets.ImageSegments().take(300), model, metrics.Accuracy())
     assert score.get() > 0.5
 
 
@@ -285,7 +287,7 @@ def test_a_scaler_before_it_in_a_pipeline_changes_next_to_nothing():
     rows = [({"a": x[0] * 100, "b": 7 + x[1], "c": float(x[2] > 0)}, bool(x[0] > 0)) for x in _normal(200)]
     asked: dict[bool, list[int]] = {}
     for scaled in (True, False):
-        alone = ActiveClassifier(seed=0)
+        alone = ActiveClassifier(options={"width": 20, "members": 3}, seed=0)
         model = preprocessing.StandardScaler() | alone if scaled else alone
         asked[scaled] = []
         for t, (x, label) in enumerate(rows):

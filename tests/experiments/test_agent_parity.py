@@ -15,6 +15,9 @@ from sparingly.experiments.runs.experiment_settings import Player, Run, Task
 from sparingly.experiments.runs.single_run import check, execute
 from sparingly.experiments.streams import stream
 
+NARROW = {"width": 16}
+"""A network for a table with texts, whose vectors are 512 wide."""
+
 
 @pytest.fixture
 def table(tmp_path):
@@ -40,7 +43,7 @@ def table(tmp_path):
 def test_a_run_and_an_agent_make_the_same_decisions(table, tmp_path):
     run = Run(
         task=Task(dataset=str(table), target="sold", preprocessing="encoded", encoder="hashing", horizon=150),
-        player=Player(strategy="sparing"),
+        player=Player(strategy="sparing", options=NARROW),
         seed=3,
     )
     played = execute(run).rounds
@@ -50,7 +53,7 @@ def test_a_run_and_an_agent_make_the_same_decisions(table, tmp_path):
     order = stream(data, 3, 150).index
     rows = pd.read_csv(table).drop(columns="sold").to_dict("records")
     with sp.Agent(list(data.classes), schema=data.schema, encoder="hashing", strategy="sparing", seed=3,
-                  path=tmp_path / "agent.db") as agent:  # fmt: skip
+                  options=NARROW, path=tmp_path / "agent.db") as agent:  # fmt: skip
         decided = []
         for place in order:
             ticket = agent.observe(rows[place])
@@ -67,7 +70,10 @@ def test_labels_that_are_known_are_taught_before_the_first_round(table, tmp_path
     )
     task = Task(dataset=str(table), target="sold", preprocessing="auto", encoder="hashing", horizon=60)
     told = task.model_copy(update={"known": str(tmp_path / "known.csv"), "horizon_known": True}).noted()
-    for player in (Player(strategy="explore_then_commit", options={"n": 20}), Player(strategy="sparing")):
+    for player in (
+        Player(strategy="explore_then_commit", options={"n": 20}),
+        Player(strategy="sparing", options=NARROW),
+    ):
         plain = Run(task=task, player=player, seed=0)
         run = Run(task=told, player=player, seed=0)
         assert run.id != plain.id

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import select
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,10 +44,14 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Endpoint(ThreadingHTTPServer):
-    """Counts what it is asked."""
+    """Counts what it is asked; when it is closed, everything that was sent to it has been counted.
 
-    daemon_threads = True
+    Who gave up waiting has sent its call all the same, and on a busy machine that may be before it is taken in.
+    """
+
+    daemon_threads = False  # or nobody would wait for them
     request_queue_size = 128
+    timeout = 0.0
 
     def __init__(self, respond: Respond) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -55,6 +59,14 @@ class Endpoint(ThreadingHTTPServer):
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.counting = threading.Lock()
+        self.deserted = threading.Event()
+
+    def server_close(self) -> None:
+        """To be called when nobody asks any more: what is still in the queue is taken in, and what began is ended."""
+        self.deserted.set()
+        while select.select([self], [], [], 0)[0]:
+            self.handle_request()
+        super().server_close()
 
     @property
     def url(self) -> str:
@@ -78,11 +90,7 @@ def saying(text: Any, **more: Any) -> Respond:
     return lambda handler, body: handler.say(text, **more)
 
 
-def waiting(seconds: float) -> Respond:
-    """Answers after a time, when nobody waits any more."""
-
-    def respond(handler: Handler, body: dict[str, Any]) -> None:
-        time.sleep(seconds)
-        handler.say("joy")
-
-    return respond
+def too_late(handler: Handler, body: dict[str, Any]) -> None:
+    """Answers when nobody waits any more."""
+    handler.server.deserted.wait(60)
+    handler.say("joy")

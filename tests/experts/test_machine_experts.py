@@ -12,7 +12,7 @@ from sparingly.experts import CallLimits, FunctionExpert, Inquiry, RecordedExper
 from sparingly.experts.answer_parsing import named_class
 from sparingly.experts.http_calls import HTTPCaller
 from sparingly.experts.http_experts import HTTPExpert, LanguageModel
-from tests.experts.endpoint import endpoint, saying, waiting
+from tests.experts.endpoint import endpoint, saying, too_late
 
 CLASSES = ["joy", "fear", "anger"]
 ITEM = Inquiry("t.1", "I won the lottery!", CLASSES, key="agent t.1 0")
@@ -31,7 +31,8 @@ def model(at, **options):
 def asked(respond, **options):
     """The reply, and how often the endpoint was called."""
     with endpoint(respond) as at:
-        return model(at, **options).ask(ITEM), len(at.bodies)
+        reply = model(at, **options).ask(ITEM)
+    return reply, len(at.bodies)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +115,9 @@ def test_failures_are_tried_again_and_cost_nothing():
 
 
 def test_an_answer_that_comes_too_late_is_taken_to_be_paid_and_not_asked_for_again():
-    reply, calls = asked(waiting(1.5), timeout=0.5)
+    reply, calls = asked(too_late, timeout=0.3)
     assert (reply.label, reply.state, reply.price, calls) == (None, "timed out", 0.01, 1)
-    reply, calls = asked(waiting(1.5), timeout=0.5, repeatable=True, attempts=2)
+    reply, calls = asked(too_late, timeout=0.3, repeatable=True, attempts=2)
     assert (reply.state, calls) == ("timed out", 2)
 
 
@@ -127,17 +128,12 @@ def test_an_answer_that_drips_is_cut_off_in_time():
         for _ in range(2000):
             handler.wfile.write(b" ")
             handler.wfile.flush()
-            waiting(0.03)(_Mute(), body)
+            handler.server.deserted.wait(0.03)
 
     began = time.monotonic()
     reply, _ = asked(drips, timeout=0.5)
     assert (reply.state, reply.price) == ("timed out", 0.01)
     assert time.monotonic() - began < 30, "a minute passes until all has come"
-
-
-class _Mute:
-    def say(self, text):
-        pass
 
 
 def test_nobody_there_and_connections_that_break():

@@ -19,13 +19,13 @@ EXPERTS = ("gpt:0.01:accuracy=0.8", "junior:0.05:accuracy=0.9,silent=0.1", "huma
 
 
 def played(strategy, **options):
-    task = Task(dataset="digits", preprocessing="auto", horizon=150, expert=EXPERTS)
+    task = Task(dataset="image_segments", preprocessing="auto", horizon=150, expert=EXPERTS)
     return execute(Run(task=task, player=Player(strategy=strategy, options=options), seed=1))
 
 
 @pytest.fixture(scope="module")
 def records():
-    return {"always_expert": played("always_expert"), "sparing": played("sparing")}
+    return {"always_expert": played("always_expert"), "sparing": played("sparing", width=24)}
 
 
 def test_a_record_says_of_each_expert_how_often_it_was_asked_and_how_good_it_is(records):

@@ -38,7 +38,8 @@ class Model:
 
 
 def make(path: Any, experts: list[Any], **settings: Any) -> sp.Agent:
-    return sp.Agent(classes=CLASSES, n_features=4, path=path, experts=experts, **settings)
+    small = {} if "strategy" in settings else {"options": {"width": 20, "members": 3}}
+    return sp.Agent(classes=CLASSES, n_features=4, path=path, experts=experts, **{**small, **settings})
 
 
 def observe(agent: sp.Agent, X: np.ndarray, start: int = 0) -> list[sp.Ticket]:

@@ -118,13 +118,13 @@ def test_features_stay_as_long_as_a_late_answer_needs_them(tmp_path):
 
 @pytest.mark.parametrize("limits", [{}, {"max_open": 3}])
 def test_replies_that_are_taken_together_are_decided_on_as_one_by_one(tmp_path, limits):
-    X, y, said = stream(80)
+    X, y, said = stream(60)
     states, ways = [], []
     for size in (1, 7):
         path = tmp_path / f"{size}.db"
         make(path, [sp.FunctionExpert("gpt", Model(said), price=0.01), HUMAN], **limits).close()
         agent = sp.Agent.open(path)  # without its expert: calls wait
-        for start in (0, 20, 40, 60):
+        for start in (0, 20, 40):
             tickets = observe(agent, X[start : start + 20], start)
             hear_waiting(agent, size, lambda name: said[int(name[1:])])
             for ticket in tickets:

@@ -8,7 +8,7 @@ from benchmarks import chaos
 
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def test_no_fault_loses_doubles_or_hangs_anything(kind):
-    row = chaos.run(kind, hold=2.0, rounds=1)
+    row = chaos.run(kind, hold=1.0, rounds=1)
     if row is None:
         pytest.skip("the programs of a PostgreSQL server are not installed")
     assert {name: row[name] for name in chaos.ZERO} == dict.fromkeys(chaos.ZERO, 0), row["words"]
