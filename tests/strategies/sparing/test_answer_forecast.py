@@ -34,7 +34,7 @@ def _played(X, y, said, strategy=None, seed=0):
 def test_what_is_foreseen_is_no_longer_asked():
     X, y, said = _topics(1500, seed=1)
     rounds, strategy = _played(X, y, said)
-    assert strategy.knowledge.forecasts is not None and strategy.knowledge.forecasts.used
+    assert strategy.knowledge.forecasts.used
     early, late = (Counter(one for r in part for one in r.asked)["gpt"] for part in (rounds[:400], rounds[-400:]))
     wrong = sum(r.prediction != c for r, c in zip(rounds[-400:], y[-400:], strict=True))
     assert late < 0.5 * early
@@ -82,7 +82,7 @@ def test_a_forecast_waits_for_answers_and_grows_with_them():
     X = torch.randn(200, 3, generator=generator)
     said = (X[:, 1] > 0).long()
     forecasts.fit(0, X, (X, said, torch.full((200, 2), 0.5)), 1000, generator)
-    assert not forecasts.due(0, 200, 1299) and forecasts.due(0, 200, 1300)
+    assert [forecasts.due(0, 200, seen) for seen in (1299, 1300)] == [False, True]
     held = forecasts(X)
     assert held.shape == (200, 2, 2)
     assert float((held[:, 0].argmax(1) == said).float().mean()) > 0.9
