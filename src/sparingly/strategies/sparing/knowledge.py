@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from sparingly.strategies.sparing.beliefs import Beliefs, sharpness
+from sparingly.strategies.sparing.consulting.answer_forecast import AnswerForecasts, Outlook
 from sparingly.strategies.sparing.consulting.answer_model import AnswerModel
 from sparingly.strategies.sparing.consulting.panel import NO_ANSWER, Panel, formerly
 from sparingly.strategies.sparing.open_questions import OpenQuestion
@@ -38,8 +39,12 @@ from sparingly.strategies.sparing.worth import (
     Worth,
 )
 
+LIKELY_ANSWERS = 6
+"""Of an expert, that are looked at before it is asked: the rest are hardly ever given."""
 KEPT_APART = 4
 """One in so many rows with experts' answers is not trained on, to see there what labels are worth."""
+ANSWERED_SAMPLE = 2000
+"""Observations that are kept with experts' answers, to learn what these would say of others."""
 STREAM_SAMPLE = 1000
 """Observations of the stream that are kept, to scale features by and to see what labels are worth."""
 FEW_FOR_EACH = 2
@@ -89,6 +94,8 @@ class Knowledge:
         self.panel = panel
         self._named = beliefs.named
         self.answer_model: AnswerModel | None = None
+        self.forecasts: AnswerForecasts | None = None
+        """What each expert would say; None before anyone was heard."""
         self.bought = Bought(beliefs.members, 0 if panel is None else len(panel))
         self.schedule = self._paced(RefitSchedule())
         self.worth: Worth | None = None
@@ -96,6 +103,8 @@ class Knowledge:
         self._stream = Reservoir(STREAM_SAMPLE)
         self._heard = Reservoir(2000)
         """A sample of the stream with what experts who may be wrong said of it, where there are such."""
+        self._answered = Reservoir(ANSWERED_SAMPLE)
+        """The same of those of which anyone said anything."""
 
     def _paced(self, schedule: RefitSchedule) -> RefitSchedule:
         """A schedule at the pace that this many classes, or a panel, call for."""
@@ -126,7 +135,10 @@ class Knowledge:
 
     def hear(self, x: Tensor, answers: Sequence[int], rng: np.random.Generator) -> None:
         """Keep what experts said of an observation in the end, `NO_ANSWER` where nothing."""
-        self._heard.add(torch.cat([x.flatten(), torch.tensor(answers, dtype=x.dtype)]), rng)
+        row = torch.cat([x.flatten(), torch.tensor(answers, dtype=x.dtype)])
+        self._heard.add(row, rng)
+        if max(answers) >= 0:
+            self._answered.add(row, rng)
 
     def disregard(self, expert: int, since: int) -> None:
         """Keep no answer of an expert from before a round as one of today; it has changed.
@@ -138,6 +150,11 @@ class Knowledge:
             said = self._heard.rows[:, expert - self.bought.experts]
             said[:] = torch.where(said >= 0, formerly(said), NO_ANSWER)
             self._heard.renew()
+        if self._answered.seen:
+            self._answered.rows[:, expert - self.bought.experts] = NO_ANSWER
+            self._answered.renew()
+        if self.forecasts is not None:
+            self.forecasts.forget(expert)
 
     def add(self, x: Tensor, y: int, question: OpenQuestion | None, clock: int, rng: np.random.Generator) -> None:
         """Keep a label, with what was believed when it was asked for.
@@ -160,6 +177,7 @@ class Knowledge:
     ) -> None:
         """Take on one more class, with what it is called if that is known; the next label brings an update."""
         self.expected_costs, self.panel, self.answer_model = expected_costs, panel, None
+        self.forecasts = None
         self.beliefs.add_class(vector)
         self.schedule = self._paced(self.schedule)
         if self.worth is not None:
@@ -244,6 +262,7 @@ class Knowledge:
                     unseen = self._fit_answers(self.panel, self.panel.fit(held, self.bought), generator)
                     unseen = self._sharpened(self.panel, unseen, self.posterior(self.panel, rows, members, answers))
                     seen = self.expected_costs(self.posterior(self.panel, rows, members, answers))
+                    self._fit_forecasts(self.panel, sample, generator)
         learned = unseen if self.beliefs.learned is None or self.panel is not None else self.beliefs.learned
         now, by_labels = ((held * self.expected_costs.costs[:, y].T).sum(1) for held in (unseen, learned))
         bought = {name: self.bought[name] for name in ("value", "soft", "labels")}
@@ -355,6 +374,56 @@ class Knowledge:
         pooled = panel.posterior(members, answers)
         return pooled if self.answer_model is None else self.answer_model(pooled, X, answers)
 
+    def _fit_forecasts(self, panel: Panel, sample: Tensor, generator: torch.Generator) -> None:
+        """Learn anew what experts would say, where their answers have grown enough.
+
+        Not with many classes: there an answer is hardly ever foreseen where the own model is not sure itself.
+        """
+        shape = tuple(self.bought["x"].shape[1:])
+        if not self._answered.seen or panel.n_classes > MANY:
+            return
+        rows, answers = self._answered.rows[:, : -len(panel)], self._answered.rows[:, -len(panel) :].long()
+        forecasts = self.forecasts or AnswerForecasts(panel.n_classes, shape, len(panel))
+        for e in range(len(panel)):
+            known = answers[:, e] >= 0
+            if forecasts.due(e, int(known.sum()), self._answered.seen):
+                X, said = rows[known].view(-1, *shape), answers[known, e]
+                plain = panel.foreseen(e, self.beliefs(X).mean(0))
+                forecasts.fit(e, sample, (X, said, plain), self._answered.seen, generator)
+        self.forecasts = forecasts
+
+    def outlooks(
+        self, panel: Panel, x: Tensor, own: Tensor, foreseen: Tensor, truth: float = math.inf
+    ) -> dict[int, Outlook]:
+        """What is believed of an observation before anyone is asked, by what each expert is foreseen to say.
+
+        Parameters
+        ----------
+        own, foreseen
+            The members' probabilities `[member, class]`, and the forecasts `[expert, class]` (`AnswerForecasts`).
+        truth
+            Its price: no risk is higher.
+        """
+        used = {} if self.forecasts is None else self.forecasts.used
+        found: dict[int, Outlook] = {}
+        for e, one in used.items():
+            if bool(foreseen[e].isnan().any()):
+                continue
+            likely = one.mixed(foreseen[e], panel.foreseen(e, own.mean(0)[None])[0])
+            weights, said = likely.topk(min(LIKELY_ANSWERS, panel.n_classes))
+            weights = weights / weights.sum()
+            answers = torch.full((len(said), len(panel)), NO_ANSWER)
+            answers[:, e] = said
+            after = self.posterior(
+                panel, x.expand(len(said), *x.shape), own[:, None].expand(-1, len(said), -1), answers
+            )
+            before = (weights[:, None] * after).sum(1)
+            risk = min(truth, float((panel.costs @ before.mean(0)).min()))
+            later = (after.mean(0) @ panel.costs.T).amin(1).clamp(max=truth)
+            found[e] = Outlook(before, risk, float(weights @ later), likely)
+        surest = min(found.values(), key=lambda one: one.risk, default=None)
+        return {e: one._replace(before=surest.before, risk=surest.risk) for e, one in found.items() if surest}
+
     def _fit_answers(self, panel: Panel, pooled: Tensor, generator: torch.Generator) -> Tensor:
         """Train the model whose features are the answers, too; what is held of labels unseen then."""
         if self.answer_model is None and self.beliefs.plain and AnswerModel.suits(panel.n_classes, len(panel)):
@@ -411,7 +480,9 @@ class Knowledge:
 
     def _panel_state(self, panel: Panel) -> dict[str, Any]:
         model = None if self.answer_model is None else self.answer_model.state_dict()
-        return {"panel": panel.state_dict(), "heard": self._heard.state_dict(), "answer_model": model}
+        forecasts = None if self.forecasts is None else self.forecasts.state_dict()
+        samples = {"heard": self._heard.state_dict(), "answered": self._answered.state_dict()}
+        return {"panel": panel.state_dict(), **samples, "answer_model": model, "forecasts": forecasts}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.bought.load_state_dict(state["bought"])
@@ -427,6 +498,15 @@ class Knowledge:
             if saved is not None:
                 self.answer_model = AnswerModel(self.panel.n_classes, self.bought["x"][0].numel(), len(self.panel))
                 self.answer_model.load_state_dict(saved)
+            # Earlier states have no forecasts: they begin with the answers to come.
+            self.forecasts, saved = None, state.get("forecasts")
+            self._answered = Reservoir(ANSWERED_SAMPLE)
+            if "answered" in state:
+                self._answered.load_state_dict(state["answered"])
+            if saved is not None:
+                shape = tuple(self.bought["x"].shape[1:])
+                self.forecasts = AnswerForecasts(self.panel.n_classes, shape, len(self.panel))
+                self.forecasts.load_state_dict(saved)
 
 
 def _shrunk(mean: float, error: float, usual: float, spread: float) -> float:

@@ -19,6 +19,7 @@ from sparingly.strategies.sparing.ablation import Ablation
 from sparingly.strategies.sparing.beliefs import Beliefs
 from sparingly.strategies.sparing.class_names import class_vectors as named_classes
 from sparingly.strategies.sparing.coming_rows import ComingRows
+from sparingly.strategies.sparing.consulting.answer_forecast import Outlook
 from sparingly.strategies.sparing.consulting.panel import Panel
 from sparingly.strategies.sparing.knowledge import Knowledge
 from sparingly.strategies.sparing.models.ensemble import Ensemble
@@ -230,7 +231,8 @@ class Sparing(Strategy):
     def _assess(self, X: Tensor) -> Mapping[str, Any]:
         members, novelty, learned = self.knowledge.assess(X)
         if self.panel is not None:
-            return {"members": members.transpose(0, 1), "novelty": novelty.tolist()}
+            found = {"members": members.transpose(0, 1), "novelty": novelty.tolist()}
+            return found if self.knowledge.forecasts is None else {**found, "foreseen": self.knowledge.forecasts(X)}
         found = {**self.knowledge.seen(members, learned), "novelty": novelty.tolist()}
         if X.shape[0] >= FEW_AHEAD:
             found["block"] = ComingRows(*(np.array(found[name]) for name in BLOCK))
@@ -333,15 +335,20 @@ class Sparing(Strategy):
         """Ask the expert with the largest net gain, if there is one; else the truth, or announce."""
         # Before there is a model, each label changes what is held, and an assessment may be older than the last one.
         own = seen["members"] if self.knowledge.worth is not None else self.knowledge.members(x[None])[:, 0]
-        self._note_answer(panel, own, heard)
+        outlooks = self._outlooks(panel, x, own, seen, heard)
+        self._note_answer(panel, own, heard, outlooks)
         answers = panel.answers(heard)
-        after = self.knowledge.posterior(panel, x[None], own[:, None], torch.tensor([answers]))
-        found = {name: one[0] for name, one in self.expected_costs(after).items()}
         asked = [action for action, _ in heard]
+        after = self.knowledge.posterior(panel, x[None], own[:, None], torch.tensor([answers]))
+        if outlooks and not asked:
+            after = next(iter(outlooks.values())).before[:, None]
+        found = {name: one[0] for name, one in self.expected_costs(after).items()}
         # The first truths are bought whatever is believed: what everyone says of them is the fairest comparison.
         starting = self.knowledge.worth is None or (not asked and self._looks_for_classes())
         cheap = TRIAL * found["price"] if starting and self.expected_costs.expert is not None else 0.0
-        best = panel.best_offer(found["probability"], asked, truth=self._truth_price(found["price"]), cheap=cheap)
+        offered = {} if asked or starting else outlooks
+        truth_price = self._truth_price(found["price"])
+        best = panel.best_offer(found["probability"], asked, truth=truth_price, cheap=cheap, outlooks=offered)
         if best is not None:
             action, why = best
             return action, found["cheapest"], why
@@ -363,6 +370,15 @@ class Sparing(Strategy):
             )
         return action, announced, Why("{said}; " + words, {**why.values, "said": said})
 
+    def _outlooks(
+        self, panel: Panel, x: Tensor, own: Tensor, seen: Mapping[str, Any], heard: Heard
+    ) -> dict[int, Outlook]:
+        """What is believed before the first answer, by what each expert is foreseen to say."""
+        if "foreseen" not in seen or len(heard) > 1 or self.knowledge.worth is None:
+            return {}
+        truth = self._truth_price(self.expected_costs(own[:, None])["price"][0])
+        return self.knowledge.outlooks(panel, x, own, seen["foreseen"], truth)
+
     def _looks_for_classes(self) -> bool:
         """Whether it is early, and one of few classes may be there that no truth has shown."""
         n_classes = len(self.expected_costs.costs)
@@ -382,8 +398,8 @@ class Sparing(Strategy):
         label = to_come * worth.average / (labels + len(self.questions))
         return max(0.0, price - label)
 
-    def _note_answer(self, panel: Panel, own: Tensor, heard: Heard) -> None:
-        """Hold the last answer against the belief without it."""
+    def _note_answer(self, panel: Panel, own: Tensor, heard: Heard, outlooks: Mapping[int, Outlook]) -> None:
+        """Hold the last answer against the belief without it, and against what was foreseen of the first one."""
         if not heard:
             return
         action, symbol = heard[-1]
@@ -391,10 +407,11 @@ class Sparing(Strategy):
             return
         e = panel.actions.index(action)
         said = panel.answers(heard)[e]
-        belief = panel.tempered(own.mean(0))
+        belief = outlooks[e].before.mean(0) if e in outlooks else panel.tempered(own.mean(0))
         truth = self._truth_price(self.expected_costs(own[:, None])["price"][0])
-        panel.compare(e, own, panel.answers(heard[:-1]), said, truth)
-        panel.reliability[e].hear(belief, None if symbol is None else said, self.clock)
+        panel.compare(e, own, panel.answers(heard[:-1]), said, truth, outlooks.get(e))
+        likely = outlooks[e].likely if e in outlooks else None
+        panel.reliability[e].hear(belief, None if symbol is None else said, self.clock, likely)
         self._notice_changes(panel)
 
     def _notice_changes(self, panel: Panel) -> None:

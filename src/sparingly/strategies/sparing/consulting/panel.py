@@ -6,12 +6,14 @@ import bisect
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from sparingly.games import Game
+from sparingly.strategies.sparing.consulting.answer_forecast import Outlook
 from sparingly.strategies.sparing.consulting.opinion_pool import OpinionPool
 from sparingly.strategies.sparing.consulting.reliability import Reliability
 from sparingly.strategies.strategy import Why
@@ -135,6 +137,7 @@ class Panel:
         *,
         truth: float = math.inf,
         cheap: float = 0.0,
+        outlooks: Mapping[int, Outlook] = MappingProxyType({}),
     ) -> tuple[int, Why] | None:
         """The question whose answer lowers the risk by the most more than its price, and why; None if there is none.
 
@@ -146,16 +149,20 @@ class Panel:
             Its price: no risk is higher, before an answer or after it, for the truth can be bought instead.
         cheap
             Up to this price everyone is asked.
+        outlooks
+            Of experts of whom it is foreseen what they would say, by their places.
         """
         left = [e for e, action in enumerate(self.actions) if action not in asked]
         if not left:
             return None
         risk, *after = self.outlook([(e,) for e in left], belief, truth)
         later = len(asked) > 0
-        gains = {e: self._kept(e, later, risk - one) * (risk - one) for e, one in zip(left, after, strict=True)}
+        expected = {e: risk - one for e, one in zip(left, after, strict=True)}
+        expected |= {e: one.risk - one.after for e, one in outlooks.items()}
+        gains = {e: self._kept(e, later, one) * one for e, one in expected.items()}
         best, *others = sorted(left, key=lambda e: self.experts[e].price - gains[e])
         gain, price = gains[best], self.experts[best].price
-        if gain <= price and others:
+        if gain <= price and others and not outlooks:
             # An answer alone may change nothing that two or three of them would.
             group = (best, *others[: TOGETHER - 1])
             _, together = self.outlook([group], belief, truth)
@@ -201,23 +208,38 @@ class Panel:
         hoped, met = self.saved[e, int(later), self._step(expected)].tolist()
         return float(met / hoped)
 
-    def compare(self, e: int, own: Tensor, answers: Sequence[int], said: int, truth: float = math.inf) -> None:
+    def compare(
+        self,
+        e: int,
+        own: Tensor,
+        answers: Sequence[int],
+        said: int,
+        truth: float = math.inf,
+        outlook: Outlook | None = None,
+    ) -> None:
         """Hold what an answer was expected to save against what it does, for the members' beliefs `[member, class]`.
 
         An answer saves where it changes the announcement, or whether the truth is bought at its price. Experts who err
-        together agree more often than they are expected to, and save less.
+        together agree more often than they are expected to, and save less. `outlook` is what was foreseen, if anything.
         """
         more = [said if k == e else one for k, one in enumerate(answers)]
         before, after = (self.posterior(own[:, None], torch.tensor([one])).mean(0)[0] for one in (answers, more))
-        risk, after_answer = self.outlook([(e,)], before, truth)
+        if outlook is None:
+            risk, after_answer = self.outlook([(e,)], before, truth)
+        else:
+            before, risk, after_answer = outlook.before.mean(0), outlook.risk, outlook.after
         guesses, costs = self.costs @ before, self.costs @ after
         unchanged = truth if float(guesses.min()) > truth else float(costs[guesses.argmin()])
         expected, met = risk - after_answer, unchanged - min(truth, float(costs.min()))
         self.saved[e, int(max(answers) >= 0), self._step(expected)] += torch.tensor([expected, met])
 
     def tempered(self, own: Tensor) -> Tensor:
-        """The own belief `[class]` as it counts beside one answer."""
-        return (self.pool.weights[1, 0] * own.clamp(min=LEAST).log()).softmax(0)
+        """The own belief `[..., class]` as it counts beside one answer."""
+        return (self.pool.weights[1, 0] * own.clamp(min=LEAST).log()).softmax(-1)
+
+    def foreseen(self, e: int, own: Tensor) -> Tensor:
+        """How likely each answer of an expert is, `[block, class]`, by own beliefs and its reliability alone."""
+        return self.tempered(own) @ self.reliability[e].matrix
 
     def trust(self, e: int, own: Tensor, answers: Tensor, words: Tensor | None = None) -> Tensor:
         """How likely each class is, `[block, class]`, by the own belief `[block, class]` and answers `[block, expert]`.
@@ -304,6 +326,7 @@ class Panel:
         state = self.state_dict()
         for one in state["experts"]:
             one |= {name: nn.functional.pad(one[name], (0, 1, 0, 1)) for name in ("truths", "beliefs")}
+            one["matrix"] = None
             if one["former"] is not None:
                 one["former"] = nn.functional.pad(one["former"], (0, 1, 0, 1), value=LEAST)
         panel.load_state_dict(state)

@@ -192,15 +192,22 @@ class Reliability:
         """Keep an answer whose truth is not bought, unless by a random check, and how likely it is held to be right."""
         self.left = (self.left[0] + believed, self.left[1] + 1)
 
-    def hear(self, belief: Tensor, said: int | None, clock: int) -> None:
-        """Hear an answer, or none, beside a belief `[class]` that was formed without it."""
+    def hear(self, belief: Tensor, said: int | None, clock: int, foreseen: Tensor | None = None) -> None:
+        """Hear an answer, or none, beside a belief `[class]` that was formed without it.
+
+        `foreseen` is how likely each answer was, `[class]`, if that is learned from its answers. Where it says more the
+        bet is on that: an expert who is weak in a region has not become worse by being asked mostly there.
+        """
         self.calls += 1
         if said is None:
             self.silent += 1
             return
         self._agree(int(belief.argmax()) == said)
         belief = (1 - DOUBT) * belief + DOUBT / self.n_classes
-        self._bet(float(belief @ self.matrix[:, said]), float(belief @ self._worse()[:, said]), clock)
+        likely = float(belief @ self.matrix[:, said])
+        if foreseen is not None:
+            likely = max(likely, (1 - DOUBT) * float(foreseen[said]) + DOUBT / self.n_classes)
+        self._bet(likely, WORSE * likely + (1 - WORSE) / self.n_classes, clock)
 
     def believe(self, beliefs: Tensor) -> None:
         """Count answers beside what is believed of items whose truth nobody told, `[class, answer]`.
@@ -273,6 +280,8 @@ class Reliability:
             "changes": list(self.changes),
             "agreement": list(self.agreement),
             "former": None if self.former is None else self.former.clone(),
+            # Between two counts it stays as it is, while answers that are left change the accuracy.
+            "matrix": None if self._matrix is None else self._matrix.clone(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -285,4 +294,4 @@ class Reliability:
         self.former = state.get("former")
         agreed, number, wealth = (float(one) for one in state.get("agreement", (0.0, 0.0, 1.0)))
         self.agreement = (agreed, number, wealth)
-        self._matrix = None
+        self._matrix = state.get("matrix")
