@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from sparingly.strategies.sparing.beliefs import Beliefs, sharpness
-from sparingly.strategies.sparing.consulting.answer_forecast import AnswerForecasts, Outlook
+from sparingly.strategies.sparing.consulting.answer_forecast import AnswerForecasts, AnswerOutlook
 from sparingly.strategies.sparing.consulting.answer_model import AnswerModel
 from sparingly.strategies.sparing.consulting.panel import NO_ANSWER, Panel, formerly
 from sparingly.strategies.sparing.open_questions import OpenQuestion
@@ -394,7 +394,7 @@ class Knowledge:
 
     def outlooks(
         self, panel: Panel, x: Tensor, own: Tensor, foreseen: Tensor, truth: float = math.inf
-    ) -> dict[int, Outlook]:
+    ) -> dict[int, AnswerOutlook]:
         """What is believed of an observation before anyone is asked, by what each expert is foreseen to say.
 
         Parameters
@@ -405,7 +405,7 @@ class Knowledge:
             Its price: no risk is higher.
         """
         used = {} if self.forecasts is None else self.forecasts.used
-        found: dict[int, Outlook] = {}
+        found: dict[int, AnswerOutlook] = {}
         for e, one in used.items():
             if bool(foreseen[e].isnan().any()):
                 continue
@@ -420,7 +420,7 @@ class Knowledge:
             before = (weights[:, None] * after).sum(1)
             risk = min(truth, float((panel.costs @ before.mean(0)).min()))
             later = (after.mean(0) @ panel.costs.T).amin(1).clamp(max=truth)
-            found[e] = Outlook(before, risk, float(weights @ later), likely)
+            found[e] = AnswerOutlook(before, risk, float(weights @ later), likely)
         surest = min(found.values(), key=lambda one: one.risk, default=None)
         return {e: one._replace(before=surest.before, risk=surest.risk) for e, one in found.items() if surest}
 

@@ -19,7 +19,7 @@ from sparingly.strategies.sparing.ablation import Ablation
 from sparingly.strategies.sparing.beliefs import Beliefs
 from sparingly.strategies.sparing.class_names import class_vectors as named_classes
 from sparingly.strategies.sparing.coming_rows import ComingRows
-from sparingly.strategies.sparing.consulting.answer_forecast import Outlook
+from sparingly.strategies.sparing.consulting.answer_forecast import AnswerOutlook
 from sparingly.strategies.sparing.consulting.panel import Panel
 from sparingly.strategies.sparing.knowledge import Knowledge
 from sparingly.strategies.sparing.models.ensemble import Ensemble
@@ -372,7 +372,7 @@ class Sparing(Strategy):
 
     def _outlooks(
         self, panel: Panel, x: Tensor, own: Tensor, seen: Mapping[str, Any], heard: Heard
-    ) -> dict[int, Outlook]:
+    ) -> dict[int, AnswerOutlook]:
         """What is believed before the first answer, by what each expert is foreseen to say."""
         if "foreseen" not in seen or len(heard) > 1 or self.knowledge.worth is None:
             return {}
@@ -398,7 +398,7 @@ class Sparing(Strategy):
         label = to_come * worth.average / (labels + len(self.questions))
         return max(0.0, price - label)
 
-    def _note_answer(self, panel: Panel, own: Tensor, heard: Heard, outlooks: Mapping[int, Outlook]) -> None:
+    def _note_answer(self, panel: Panel, own: Tensor, heard: Heard, outlooks: Mapping[int, AnswerOutlook]) -> None:
         """Hold the last answer against the belief without it, and against what was foreseen of the first one."""
         if not heard:
             return

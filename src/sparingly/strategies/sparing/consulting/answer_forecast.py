@@ -21,7 +21,7 @@ LEAST_SHARE = 0.1
 """A forecast with a smaller share is left out."""
 
 
-class Outlook(NamedTuple):
+class AnswerOutlook(NamedTuple):
     """An observation before and after an expert's answer, where it is foreseen what experts would say.
 
     Attributes

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from sparingly.games import Game
-from sparingly.strategies.sparing.consulting.answer_forecast import Outlook
+from sparingly.strategies.sparing.consulting.answer_forecast import AnswerOutlook
 from sparingly.strategies.sparing.consulting.opinion_pool import OpinionPool
 from sparingly.strategies.sparing.consulting.reliability import Reliability
 from sparingly.strategies.strategy import Why
@@ -137,7 +137,7 @@ class Panel:
         *,
         truth: float = math.inf,
         cheap: float = 0.0,
-        outlooks: Mapping[int, Outlook] = MappingProxyType({}),
+        outlooks: Mapping[int, AnswerOutlook] = MappingProxyType({}),
     ) -> tuple[int, Why] | None:
         """The question whose answer lowers the risk by the most more than its price, and why; None if there is none.
 
@@ -215,7 +215,7 @@ class Panel:
         answers: Sequence[int],
         said: int,
         truth: float = math.inf,
-        outlook: Outlook | None = None,
+        outlook: AnswerOutlook | None = None,
     ) -> None:
         """Hold what an answer was expected to save against what it does, for the members' beliefs `[member, class]`.
 
