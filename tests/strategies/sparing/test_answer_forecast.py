@@ -38,6 +38,7 @@ def test_what_is_foreseen_is_no_longer_asked():
     early, late = (Counter(one for r in part for one in r.asked)["gpt"] for part in (rounds[:400], rounds[-400:]))
     wrong = sum(r.prediction != c for r, c in zip(rounds[-400:], y[-400:], strict=True))
     assert late < 0.5 * early
+    assert "nobody was asked: gpt would say" in str(next(r.why for r in reversed(rounds) if not r.asked))
     assert wrong <= 30
 
 

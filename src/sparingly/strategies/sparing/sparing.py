@@ -353,7 +353,8 @@ class Sparing(Strategy):
             action, why = best
             return action, found["cheapest"], why
         self.knowledge.hear(x, answers, self.rng)
-        truth, said = self.expected_costs.expert, panel.words(answers)
+        truth = self.expected_costs.expert
+        said = panel.foretold(outlooks) if outlooks and not asked else panel.words(answers)
         if truth is None or truth in asked:
             panel.leave(own.mean(0), answers)
             numbers = {"said": said, "risk": found["risk"]}

@@ -122,6 +122,18 @@ class Panel:
         ]
         return ", ".join(said) or "nobody has answered"
 
+    def foretold(self, outlooks: Mapping[int, AnswerOutlook]) -> str:
+        """Who would say what, of whom that is surest.
+
+        >>> from sparingly import Expert, label_efficient
+        >>> panel = Panel(label_efficient(classes=["joy", "fear"], experts=[Expert("gpt", 0.01)]))
+        >>> panel.foretold({0: AnswerOutlook(torch.zeros(1, 2), 0.1, 0.1, torch.tensor([0.03, 0.97]))})
+        'nobody was asked: gpt would say fear in 97 of 100 cases'
+        """
+        e, one = max(outlooks.items(), key=lambda known: float(known[1].likely.max()))
+        name, said = self.experts[e].name, self._outcomes[int(one.likely.argmax())]
+        return f"nobody was asked: {name} would say {said} in {100 * float(one.likely.max()):.0f} of 100 cases"
+
     def suspects(self, answers: Sequence[int]) -> bool:
         """Whether anyone who answered seems to have become worse."""
         return any(one.suspect and y >= 0 for one, y in zip(self.reliability, answers, strict=True))
