@@ -41,6 +41,8 @@ from sparingly.strategies.sparing.worth import (
 
 LIKELY_ANSWERS = 6
 """Of an expert, that are looked at before it is asked: the rest are hardly ever given."""
+TRIED_ANSWERS = 3
+"""The same for many rows at once."""
 KEPT_APART = 4
 """One in so many rows with experts' answers is not trained on, to see there what labels are worth."""
 ANSWERED_SAMPLE = 2000
@@ -261,8 +263,8 @@ class Knowledge:
                     rows, members, answers, held = self._after_answers(self.panel, held)
                     unseen = self._fit_answers(self.panel, self.panel.fit(held, self.bought), generator)
                     unseen = self._sharpened(self.panel, unseen, self.posterior(self.panel, rows, members, answers))
-                    seen = self.expected_costs(self.posterior(self.panel, rows, members, answers))
                     self._fit_forecasts(self.panel, sample, generator)
+                    seen = self.expected_costs(self._believed(self.panel, rows, members, answers))
         learned = unseen if self.beliefs.learned is None or self.panel is not None else self.beliefs.learned
         now, by_labels = ((held * self.expected_costs.costs[:, y].T).sum(1) for held in (unseen, learned))
         bought = {name: self.bought[name] for name in ("value", "soft", "labels")}
@@ -339,18 +341,19 @@ class Knowledge:
 
         It is a share of what announcing still costs, the `risk`, and no more than labels have taught up to now: what
         the announcement costs that experts' answers alone call for, less what it costs with the own model, on labels
-        unseen; a standard error is added, and it took all e-folds so far.
+        unseen beside which there was an answer; a standard error is added, and it took all e-folds so far.
         """
-        n, costs, y = len(self.bought), self.expected_costs.costs, self.bought["y"]
+        costs, y, heard = self.expected_costs.costs, self.bought["y"], (self.bought["answers"] >= 0).any(1)
         if len(costs) > MANY or not self.learnability:
             return math.inf
-        most = MOST_REMOVED * risk
+        n, most = int(heard.sum()), MOST_REMOVED * risk
         if n < TAUGHT:
             return most
         alone = panel.unaided(self.bought.shares(len(costs)), self.bought)
         without, with_ = (costs[(held @ costs.T).argmin(1), y].double() for held in (alone, unseen))
-        saved = without - with_
-        return min(most, max(0.0, float(saved.mean() + saved.std() / n**0.5)) / math.log(n / UNTAUGHT))
+        saved = (without - with_)[heard]
+        efolds = math.log(len(y) / UNTAUGHT)
+        return min(most, max(0.0, float(saved.mean() + saved.std() / n**0.5)) / efolds)
 
     def _measure_teaching(self, sample: Tensor, generator: torch.Generator) -> None:
         """What labels that nobody asked for have taught: train on the first quarter, and see what it says of the rest.
@@ -423,6 +426,30 @@ class Knowledge:
             found[e] = AnswerOutlook(before, risk, float(weights @ later), likely)
         surest = min(found.values(), key=lambda one: one.risk, default=None)
         return {e: one._replace(before=surest.before, risk=surest.risk) for e, one in found.items() if surest}
+
+    def _believed(self, panel: Panel, X: Tensor, members: Tensor, answers: Tensor) -> Tensor:
+        """What is believed of rows of the stream, `[member, block, class]`: after answers, or by what is foreseen.
+
+        Where nobody was asked because the answer was foreseen, the own belief alone would make labels look worth more.
+        """
+        after, silent = self.posterior(panel, X, members, answers), (answers < 0).all(1)
+        used = {} if self.forecasts is None else self.forecasts.used
+        if not used or not bool(silent.any()):
+            return after
+        X, own, found = X[silent], members[:, silent], []
+        for e, one in used.items():
+            likely = one.mixed(one(X), panel.foreseen(e, own.mean(0)))
+            weights, said = likely.topk(min(TRIED_ANSWERS, panel.n_classes))
+            before = torch.zeros_like(own)
+            for weight, answer in zip((weights / weights.sum(1, keepdim=True)).T, said.T, strict=True):
+                heard = torch.full((len(X), len(panel)), NO_ANSWER)
+                heard[:, e] = answer
+                before += weight[:, None] * self.posterior(panel, X, own, heard)
+            found.append(before)
+        surest = torch.stack([(one.mean(0) @ panel.costs.T).amin(1) for one in found]).argmin(0)
+        after = after.clone()
+        after[:, silent] = torch.stack(found)[surest, :, torch.arange(len(X))].transpose(0, 1)
+        return after
 
     def _fit_answers(self, panel: Panel, pooled: Tensor, generator: torch.Generator) -> Tensor:
         """Train the model whose features are the answers, too; what is held of labels unseen then."""
