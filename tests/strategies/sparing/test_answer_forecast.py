@@ -9,6 +9,7 @@ import torch
 
 import sparingly as sp
 from sparingly.strategies.sparing.consulting.answer_forecast import FIRST_FOR_FORECAST, AnswerForecasts
+from sparingly.strategies.sparing.consulting.panel import NO_ANSWER
 from sparingly.strategies.sparing.consulting.reliability import Reliability
 
 GPT, HUMAN = sp.Expert("gpt", 0.05), sp.Expert("human", 1.0, gold=True)
@@ -40,6 +41,20 @@ def test_what_is_foreseen_is_no_longer_asked():
     assert late < 0.5 * early
     assert "nobody was asked: gpt would say" in str(next(r.why for r in reversed(rounds) if not r.asked))
     assert wrong <= 30
+
+
+def test_where_nobody_was_asked_the_stream_is_judged_by_what_is_foreseen():
+    X, y, said = _topics(900, seed=5)
+    _, strategy = _played(X[:700], y[:700], said[:700])
+    knowledge, panel, rows = strategy.knowledge, strategy.panel, torch.from_numpy(X[700:])
+    assert knowledge.forecasts.used
+    own, nothing_said = knowledge.beliefs(rows), torch.full((200, 1), NO_ANSWER)
+    answered = torch.from_numpy(said[700:])[:, None]
+    held = knowledge._believed(panel, rows, own, nothing_said)
+    assert torch.allclose(held.sum(2), torch.ones(held.shape[:2]), atol=1e-4)
+    right = [int((one.mean(0).argmax(1).numpy() == y[700:]).sum()) for one in (held, own)]
+    assert right[0] > right[1]
+    assert torch.equal(knowledge._believed(panel, rows, own, answered), knowledge.posterior(panel, rows, own, answered))
 
 
 def test_forecasts_are_part_of_the_state():
