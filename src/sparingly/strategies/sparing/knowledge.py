@@ -139,7 +139,7 @@ class Knowledge:
         """Keep what experts said of an observation in the end, `NO_ANSWER` where nothing."""
         row = torch.cat([x.flatten(), torch.tensor(answers, dtype=x.dtype)])
         self._heard.add(row, rng)
-        if max(answers) >= 0:
+        if max(answers) >= 0 and len(self.expected_costs.costs) <= MANY:
             self._answered.add(row, rng)
 
     def disregard(self, expert: int, since: int) -> None:
@@ -341,11 +341,14 @@ class Knowledge:
 
         It is a share of what announcing still costs, the `risk`, and no more than labels have taught up to now: what
         the announcement costs that experts' answers alone call for, less what it costs with the own model, on labels
-        unseen beside which there was an answer; a standard error is added, and it took all e-folds so far.
+        unseen; a standard error is added, and it took all e-folds so far. On embeddings, where answers may be foreseen
+        and not asked for, only labels beside which there was one say what answers leave to learn.
         """
         costs, y, heard = self.expected_costs.costs, self.bought["y"], (self.bought["answers"] >= 0).any(1)
         if len(costs) > MANY or not self.learnability:
             return math.inf
+        if not self.beliefs.directions:
+            heard = torch.ones_like(heard)
         n, most = int(heard.sum()), MOST_REMOVED * risk
         if n < TAUGHT:
             return most
@@ -380,10 +383,11 @@ class Knowledge:
     def _fit_forecasts(self, panel: Panel, sample: Tensor, generator: torch.Generator) -> None:
         """Learn anew what experts would say, where their answers have grown enough.
 
-        Not with many classes: there an answer is hardly ever foreseen where the own model is not sure itself.
+        On embeddings only: of tables nothing was gained by it. Nor with many classes: there an answer is hardly ever
+        foreseen where the own model is not sure itself.
         """
         shape = tuple(self.bought["x"].shape[1:])
-        if not self._answered.seen or panel.n_classes > MANY:
+        if not self._answered.seen or panel.n_classes > MANY or not self.beliefs.directions:
             return
         rows, answers = self._answered.rows[:, : -len(panel)], self._answered.rows[:, -len(panel) :].long()
         forecasts = self.forecasts or AnswerForecasts(panel.n_classes, shape, len(panel))
